@@ -9,6 +9,7 @@ use crate::packet::Packet;
 use crate::pool::Part;
 use crate::tcp::Segment;
 use crate::time::Time;
+use std::collections::BTreeMap;
 
 /// A body as bytes: transport header and payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -67,6 +68,8 @@ pub struct Tracer {
     sightings: Vec<Sighting>,
     /// Number of records drained.
     drained: usize,
+    /// By source and [`Packet::ledger`]: largest window offered in a segment, if that is all that is kept of packets.
+    windows: Option<BTreeMap<(u32, usize), u32>>,
 }
 
 impl Tracer {
@@ -77,6 +80,10 @@ impl Tracer {
     /// A recorder of these categories.
     pub fn of(categories: &[Category]) -> Self {
         Tracer { mask: categories.iter().fold(0, |m, c| m | 1 << *c as u8), ..Tracer::default() }
+    }
+    /// A recorder of the largest window that each host offers.
+    pub fn of_windows() -> Self {
+        Tracer { windows: Some(BTreeMap::new()), ..Tracer::of(&[Category::Packets]) }
     }
     /// True if nothing is recorded.
     pub fn is_off(&self) -> bool {
@@ -94,6 +101,14 @@ impl Tracer {
             self.push(Record { t, source, event: event() });
         }
     }
+    /// Records the transmission of data: an event of transports that captures need too.
+    #[inline]
+    pub fn record_data(&mut self, t: Time, source: Source, event: impl FnOnce() -> Event) {
+        let captures = self.wants(Category::Packets) && self.windows.is_none();
+        if captures || self.wants(Category::Transport) {
+            self.push(Record { t, source, event: event() });
+        }
+    }
     // Out of line: recording is off in the common case.
     #[cold]
     fn push(&mut self, record: Record) {
@@ -102,6 +117,13 @@ impl Tracer {
     /// Records a packet that a host sends (with its body) or receives. Check [`Tracer::wants`] first.
     #[cold]
     pub fn sight<B: Body>(&mut self, t: Time, source: Source, packet: &Packet, sent: Option<&B>) {
+        if let Some(windows) = &mut self.windows {
+            if let Some(segment) = sent.and_then(Body::segment) {
+                let largest = windows.entry((source.0, packet.ledger())).or_default();
+                *largest = (*largest).max(segment.window);
+            }
+            return;
+        }
         let after = self.drained + self.records.len();
         let segment = sent.and_then(Body::segment).copied();
         let encoded = sent.filter(|_| segment.is_none()).and_then(|body| {
@@ -121,6 +143,9 @@ impl Tracer {
     /// Records a packet derived by a router. Check [`Tracer::wants`] first.
     #[cold]
     pub fn derive(&mut self, t: Time, source: Source, packet: &Packet, from: Derived) {
+        if self.windows.is_some() {
+            return;
+        }
         let after = self.drained + self.records.len();
         let derived = Some(from);
         self.sightings.push(Sighting {
@@ -132,6 +157,11 @@ impl Tracer {
             derived,
             after,
         });
+    }
+    /// Largest windows offered, each with its source and [`Packet::ledger`], if they are kept.
+    pub fn windows(&self) -> impl Iterator<Item = (Source, usize, u32)> + '_ {
+        let windows = self.windows.iter().flatten();
+        windows.map(|(&(source, ledger), &largest)| (Source(source), ledger, largest))
     }
     /// All records, in order of recording.
     pub fn records(&self) -> &[Record] {

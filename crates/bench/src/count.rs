@@ -3,7 +3,7 @@
 //! Prints packet-hops and data segments. `benches/count.py` divides the instructions of two lengths, so that reading the
 //! scenario and building the network do not count.
 
-use crate::dumbbell::{model, run, totals};
+use crate::dumbbell::{model, run_untimed, totals};
 use crate::say;
 use scenario::{Model, NoFiles, read};
 
@@ -56,7 +56,7 @@ fn scenario(case: &str, seconds: u32) -> Option<Model> {
 /// Runs the case; false if the arguments name none.
 pub(crate) fn measure(case: &str, seconds: &str) -> bool {
     let Some(model) = seconds.parse().ok().and_then(|seconds| scenario(case, seconds)) else { return false };
-    let (_, world) = run(&model);
+    let world = run_untimed(&model);
     let t = totals(&world);
     say(&format!("hops {} segments {} delivered {}", t.hops, t.data, t.delivered));
     true

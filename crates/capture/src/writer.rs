@@ -45,29 +45,47 @@ pub struct OutgoingFrame<'a> {
     pub comment: &'a str,
 }
 
-/// A frame's block behind its timestamp, which is the same at every tap with one snap length.
+/// A frame's block, the same at every tap with one snap length but for its timestamp and interface.
 #[derive(Clone, Debug, Default)]
 pub struct Prepared {
-    rest: Vec<u8>,
+    block: Vec<u8>,
 }
+
+/// Bytes of a packet block before its captured length: type, length, interface, timestamp.
+const HEAD: usize = 20;
 
 impl Prepared {
     /// Encodes the first `snap` bytes of a frame (0: all), its length on the wire and its comment, which may be empty.
     pub fn fill(&mut self, snap: u32, wire_len: u32, bytes: &[u8], comment: &str) {
         let kept = kept(snap, bytes);
-        let rest = &mut self.rest;
-        rest.clear();
+        let block = &mut self.block;
+        block.clear();
+        // Everything around the bytes and the comment, padding included, is less than that.
+        block.reserve(HEAD + kept.len() + comment.len() + 28);
+        block.extend_from_slice(&[0; HEAD]);
         for word in [kept.len() as u32, wire_len.max(kept.len() as u32)] {
-            rest.extend_from_slice(&word.to_le_bytes());
+            block.extend_from_slice(&word.to_le_bytes());
         }
-        rest.extend_from_slice(kept);
-        pad(rest);
+        block.extend_from_slice(kept);
+        pad(block);
         if !comment.is_empty() {
-            option(rest, 1, comment.as_bytes());
-            end_of_options(rest);
+            option(block, 1, comment.as_bytes());
+            end_of_options(block);
         }
-        let length = rest.len() as u32 + 24;
-        rest.extend_from_slice(&length.to_le_bytes());
+        let length = (block.len() as u32 + 4).to_le_bytes();
+        block.extend_from_slice(&length);
+        block[..4].copy_from_slice(&6u32.to_le_bytes());
+        block[4..8].copy_from_slice(&length);
+    }
+
+    /// The block of a frame at this interface and time.
+    fn at(&mut self, time_ns: u64, tap: u32) -> &[u8] {
+        if let Some(head) = self.block.get_mut(8..HEAD) {
+            for (to, word) in head.chunks_exact_mut(4).zip([tap, (time_ns >> 32) as u32, time_ns as u32]) {
+                to.copy_from_slice(&word.to_le_bytes());
+            }
+        }
+        &self.block
     }
 }
 
@@ -131,7 +149,7 @@ impl<W: Write> PcapngWriter<W> {
         let Some(tap) = self.taps.get(shot.tap as usize) else { return Ok(()) };
         let mut frame = std::mem::take(&mut self.frame);
         frame.fill(tap.snap, shot.wire_len, shot.bytes, shot.comment);
-        let written = self.write_prepared(shot.time_ns, shot.tap, &frame);
+        let written = self.write_prepared(shot.time_ns, shot.tap, &mut frame);
         self.frame = frame;
         written
     }
@@ -140,18 +158,11 @@ impl<W: Write> PcapngWriter<W> {
     ///
     /// # Errors
     /// An error of the underlying writer.
-    pub fn write_prepared(&mut self, time_ns: u64, tap: u32, frame: &Prepared) -> io::Result<()> {
+    pub fn write_prepared(&mut self, time_ns: u64, tap: u32, frame: &mut Prepared) -> io::Result<()> {
         if tap as usize >= self.taps.len() {
             return Ok(());
         }
-        let mut head = [0; 20];
-        let length = frame.rest.len() as u32 + 20;
-        let words = [6, length, tap, (time_ns >> 32) as u32, time_ns as u32];
-        for (to, word) in head.chunks_exact_mut(4).zip(words) {
-            to.copy_from_slice(&word.to_le_bytes());
-        }
-        self.out.write_all(&head)?;
-        self.out.write_all(&frame.rest)
+        self.out.write_all(frame.at(time_ns, tap))
     }
 
     /// Flushes and returns the underlying writer.

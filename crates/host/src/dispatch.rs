@@ -4,7 +4,7 @@
 use crate::codec::WireCodec;
 use crate::host::{HostConfig, HostCounters};
 use base::body::Body;
-use base::event::{Category, Event};
+use base::event::Event;
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::truth::Cause;
 use base::{Span, Time};
@@ -102,7 +102,7 @@ impl<E: Endpoint> Dispatch<E> {
                 if let Some(ledger) = cx.ledger_at(ledger) {
                     ledger.sent(now, base + range.from, base + range.to, ordinal, range.cause);
                 }
-                cx.record(Category::Transport, now, || Event::DataSent {
+                cx.record_data(|| Event::DataSent {
                     packet: id,
                     seq: range.from,
                     len: (range.to - range.from) as u32,

@@ -6,7 +6,7 @@
 use crate::end::{EndReport, FlowEnd};
 use crate::host::HostCounters;
 use crate::udp::DatagramConfig;
-use base::event::{Category, Event};
+use base::event::Event;
 use base::packet::{Flags, Packet};
 use base::truth::Cause;
 use base::{Span, Time};
@@ -141,7 +141,7 @@ impl Element for EchoServer {
         // A copy made by the network is answered too, as by a real host.
         let (id, now) = (cx.emit_virtual(packet.size), cx.now());
         let (seq, len) = (u64::from(packet.ordinal), packet.size.saturating_sub(self.config.header));
-        cx.record(Category::Transport, now, || Event::DataSent { packet: id, seq, len, cause: Cause::New });
+        cx.record_data(|| Event::DataSent { packet: id, seq, len, cause: Cause::New });
         self.sent += 1;
         let reply = Packet {
             id,

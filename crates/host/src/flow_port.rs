@@ -199,7 +199,7 @@ impl FlowPort {
                 ledger.sent(now, seq.max(known), end, ordinal, Cause::New);
             }
         }
-        cx.record(Category::Transport, now, || Event::DataSent { packet: id, seq, len, cause });
+        cx.record_data(|| Event::DataSent { packet: id, seq, len, cause });
     }
 
     /// Records a segment that arrives from the other end.
@@ -264,7 +264,7 @@ impl FlowPort {
             if let Some(ledger) = cx.ledger_at(me) {
                 ledger.sent(now, seq, seq + 1, ordinal, cause);
             }
-            cx.record(Category::Transport, now, || Event::DataSent { packet: id, seq, len: 1, cause });
+            cx.record_data(|| Event::DataSent { packet: id, seq, len: 1, cause });
         }
         self.counters.data_resent += u64::from(again);
     }

@@ -4,7 +4,7 @@
 //! receives them.
 
 use base::body::{Body, Channel, Range};
-use base::event::{Category, Event};
+use base::event::Event;
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::pool::BodyRef;
 use base::truth::Cause;
@@ -94,9 +94,9 @@ impl DatagramConfig {
 
     pub(crate) fn send(&self, cx: &mut Cx<'_>, datagram: Datagram) {
         let size = datagram.bytes + self.header;
-        let (id, now) = (cx.emit_virtual(size), cx.now());
+        let id = cx.emit_virtual(size);
         let (seq, len, cause) = (datagram.offset, datagram.bytes, Cause::New);
-        cx.record(Category::Transport, now, || Event::DataSent { packet: id, seq, len, cause });
+        cx.record_data(|| Event::DataSent { packet: id, seq, len, cause });
         let packet = Packet {
             id,
             born: cx.now(),

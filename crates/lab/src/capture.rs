@@ -6,6 +6,7 @@
 //! entered at their port.
 
 mod collector;
+mod decimal;
 mod numbers;
 pub mod ports;
 mod radio;
@@ -26,7 +27,6 @@ use collector::Collector;
 use path::ElementId;
 use scenario::Model;
 use scenario::build::World;
-use std::fmt::Write as _;
 use std::io::{self, Write};
 pub use stream::{Streamed, stream};
 
@@ -300,7 +300,7 @@ impl<'c> Format<'c> {
     }
 
     /// Block of a packet whose end is known. Taps that see the same bytes share it; `snap` is the snap length of all.
-    fn block<'s>(&mut self, glimpse: &Glimpse<'_>, sent: &'s mut Sent<'_>, snap: u32) -> &'s Prepared {
+    fn block<'s>(&mut self, glimpse: &Glimpse<'_>, sent: &'s mut Sent<'_>, snap: u32) -> &'s mut Prepared {
         // Bytes recorded at a tap are those of that tap alone.
         let ecn = if glimpse.bytes.is_none() { glimpse.ecn } else { u8::MAX };
         let known = sent.ready.take().filter(|(known, _)| *known == ecn && glimpse.bytes.is_none());
@@ -310,7 +310,7 @@ impl<'c> Format<'c> {
             block.fill(snap, wire_len, &self.bytes, &self.comment);
             block
         });
-        &sent.ready.insert((ecn, block)).1
+        &mut sent.ready.insert((ecn, block)).1
     }
 
     /// Appends the first bytes of a packet with this ECN codepoint, or the bytes recorded at the tap. Returns
@@ -377,48 +377,61 @@ impl<'c> Format<'c> {
     fn say(&mut self, sent: &Sent<'_>, wire_len: u32) {
         let text = &mut self.comment;
         text.clear();
-        let mut say = |word: std::fmt::Arguments<'_>| {
-            // Writing into a string cannot fail.
-            let _ = text.write_fmt(word);
-        };
         match sent.number {
-            Some(number) => say(format_args!("packet={number}")),
-            None => say(format_args!("for=nobody")),
+            Some(number) => {
+                text.push_str("packet=");
+                decimal::number(text, number);
+            }
+            None => text.push_str("for=nobody"),
         }
         if let Some(cause) = sent.cause {
-            say(format_args!(" sent={cause}"));
+            text.push_str(" sent=");
+            text.push_str(cause.name());
         }
         if let Some(verdict) = sent.verdict {
-            say(format_args!(" verdict={}", if verdict.unneeded { "unneeded" } else { "needed" }));
+            text.push_str(if verdict.unneeded { " verdict=unneeded" } else { " verdict=needed" });
             if verdict.cause == Cause::Timeout {
                 match verdict.spurious {
-                    Some(cause) => say(format_args!(" timeout=spurious cause={cause}")),
-                    None => say(format_args!(" timeout=genuine")),
+                    Some(cause) => {
+                        text.push_str(" timeout=spurious cause=");
+                        text.push_str(cause.name());
+                    }
+                    None => text.push_str(" timeout=genuine"),
                 }
             }
         }
         if sent.queued > Span::ZERO {
-            say(format_args!(" queued={:.9}", sent.queued.as_secs_f64()));
+            text.push_str(" queued=");
+            decimal::seconds(text, sent.queued.as_nanos());
         }
         if let Some((place, t, reason)) = sent.dropped {
             let place = self.names.get(place as usize).map_or("", String::as_str);
-            say(format_args!(" dropped={reason} at={place} t={:.9}", t.as_secs_f64()));
+            for word in [" dropped=", reason.name(), " at=", place, " t="] {
+                text.push_str(word);
+            }
+            decimal::seconds(text, t.as_nanos());
         }
         if let Body::Segment { head, .. } = &sent.body
             && head.size != wire_len
         {
-            say(format_args!(" size={}", head.size));
+            text.push_str(" size=");
+            decimal::number(text, u64::from(head.size));
         }
+        let mut say = |word: &str, number| {
+            text.push_str(word);
+            decimal::number(text, number);
+        };
         match &sent.body {
-            Body::Derived(_, Derived::Part { of, .. }) => say(format_args!(" fragment-of={of}")),
-            Body::Derived(_, Derived::TooBig { of, .. }) => say(format_args!(" about={of}")),
+            Body::Derived(_, Derived::Part { of, .. }) => say(" fragment-of=", *of),
+            Body::Derived(_, Derived::TooBig { of, .. }) => say(" about=", *of),
             _ => {}
         }
         if sent.corrupt {
-            say(format_args!(" corrupt=yes"));
+            text.push_str(" corrupt=yes");
         }
         if let Some(late) = sent.late {
-            say(format_args!(" late={:.9}", late.as_secs_f64()));
+            text.push_str(" late=");
+            decimal::seconds(text, late.as_nanos());
         }
     }
 }

@@ -234,6 +234,12 @@ impl Cx<'_> {
         self.core.tracer.record(category, t, Source(self.me.0), event);
     }
 
+    /// Records the transmission of data now, for traces of transports and for captures.
+    #[inline]
+    pub fn record_data(&mut self, event: impl FnOnce() -> Event) {
+        self.core.tracer.record_data(self.now, Source(self.me.0), event);
+    }
+
     /// For hosts: records a packet that is sent (with its body) or received, if packets are recorded.
     #[inline(always)]
     pub fn sight<B: Body>(&mut self, packet: &Packet, sent: Option<&B>) {

@@ -134,13 +134,17 @@ pub struct Link {
     /// The last two packet sizes and their transmission times; valid for a fixed rate only.
     spans: [Span; 2],
     sizes: [u32; 2],
+    /// Arrival of the first packet at the far end; [`Time::NEVER`] if there is none. Its slot is cold while others join.
+    front: Time,
     /// Limit in packets; `u32::MAX` if there is none.
     most_packets: u32,
     /// Whether there is a limit in bytes.
     counts_bytes: bool,
+    /// Whether there is active queue management.
+    is_managed: bool,
+    limit: QueueLimit,
     /// Active queue management (RED).
     red: Option<Box<Red>>,
-    limit: QueueLimit,
     capacity: Capacity,
     gates: Vec<LinkGate>,
     closed_by_hand: bool,
@@ -172,6 +176,8 @@ impl Link {
             free: Time::ZERO,
             spans: [Span::ZERO; 2],
             sizes: NO_SIZES,
+            front: Time::NEVER,
+            is_managed: false,
             red: None,
         }
     }
@@ -179,7 +185,7 @@ impl Link {
     /// Adds active queue management.
     #[must_use]
     pub fn managed(mut self, red: Red) -> Self {
-        self.red = Some(Box::new(red));
+        (self.red, self.is_managed) = (Some(Box::new(red)), true);
         self
     }
 
@@ -237,6 +243,13 @@ impl Link {
             self.slots.pop_front();
             self.look_ahead();
         }
+        self.look_at_front();
+    }
+
+    /// Updates the arrival of the first packet.
+    #[inline(always)]
+    fn look_at_front(&mut self) {
+        self.front = self.slots.get(0).map_or(Time::NEVER, |slot| slot.arrival);
     }
 
     /// Delivers the first packet at the far end, or drops it at its gate.
@@ -275,7 +288,7 @@ impl Link {
     #[inline]
     pub(crate) fn idles(&mut self, t: Time, end: Time, size: u32, gap: Span) -> u64 {
         let end = end.min(self.open.1);
-        if self.free > t || t < self.open.0 || end <= t + gap || self.red.is_some() {
+        if self.free > t || t < self.open.0 || end <= t + gap || self.is_managed {
             return 0;
         }
         let Capacity::Fixed(rate) = self.capacity else { return 0 };
@@ -397,7 +410,7 @@ impl Link {
     /// Takes in an arriving packet.
     #[inline(always)]
     pub(crate) fn take(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
-        if self.red.is_some() {
+        if self.is_managed {
             let mut packet = *packet;
             if self.ask(cx, &mut packet) {
                 self.queue(cx, &packet);
@@ -447,6 +460,9 @@ impl Link {
             self.waiting_bytes += u64::from(packet.size);
             (self.next_start, self.next_size) = (start, packet.size);
         }
+        if self.slots.len() == 0 {
+            self.front = arrival;
+        }
         self.slots.push_back(Slot { arrival, start, packet: *packet });
         if doomed && let Some(slot) = self.slots.get_mut(self.slots.len() - 1) {
             slot.doom(true);
@@ -487,6 +503,7 @@ impl Link {
         }
         self.free = free;
         self.look_ahead();
+        self.look_at_front();
     }
 
     /// Drops waiting packets from the head until `size` bytes fit; false without a drop if they never fit.
@@ -498,6 +515,7 @@ impl Link {
         while self.is_full(size) {
             let Some(slot) = self.slots.remove(self.started) else {
                 self.look_ahead();
+                self.look_at_front();
                 return false;
             };
             self.waiting_bytes -= u64::from(slot.packet.size);
@@ -536,7 +554,7 @@ impl Element for Link {
 
     #[inline(always)]
     fn next_wake(&self) -> Time {
-        self.slots.get(0).map_or(Time::NEVER, |slot| slot.arrival)
+        self.front
     }
 
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {

@@ -1,18 +1,25 @@
 //! Ring buffer of packets, sized by powers of two.
 //!
-//! The size is a power of two, so that an index needs a mask instead of a comparison and a subtraction.
+//! The size in use is a power of two, so that an index needs a mask instead of a comparison and a subtraction. It
+//! follows the number of items, although memory is kept: a ring that holds few items stays in few cache lines after it
+//! has held many.
 
-/// Queue in one reused block of memory; at most 2^32 items.
+/// Queue in one reused block of memory; at most 2^31 items.
 pub(crate) struct Ring<T> {
-    room: Vec<T>,
+    room: Box<[T]>,
     head: u32,
     len: u32,
+    /// Places in use, from the start of `room`: 0 before the first item, then a power of two.
+    size: u32,
 }
+
+/// Least number of places in use.
+const LEAST: u32 = 4;
 
 impl<T: Copy> Ring<T> {
     /// An empty ring without memory.
-    pub(crate) const fn new() -> Self {
-        Ring { room: Vec::new(), head: 0, len: 0 }
+    pub(crate) fn new() -> Self {
+        Ring { room: Box::default(), head: 0, len: 0, size: 0 }
     }
 
     #[inline(always)]
@@ -22,7 +29,7 @@ impl<T: Copy> Ring<T> {
 
     #[inline(always)]
     fn place(&self, i: u32) -> usize {
-        self.head.wrapping_add(i) as usize & self.room.len().wrapping_sub(1)
+        (self.head.wrapping_add(i) & self.size.wrapping_sub(1)) as usize
     }
 
     /// The `i`-th item from the front.
@@ -40,7 +47,7 @@ impl<T: Copy> Ring<T> {
 
     #[inline(always)]
     pub(crate) fn push_back(&mut self, item: T) {
-        if self.len as usize == self.room.len() {
+        if self.len == self.size {
             self.grow(item);
         }
         let place = self.place(self.len);
@@ -50,14 +57,17 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Removes the front item. A ring that becomes empty restarts at its first slot, which is in the cache.
+    /// Removes the front item. A ring that becomes empty restarts with few places, which are in the cache.
     #[inline(always)]
     pub(crate) fn pop_front(&mut self) {
         if self.len > 1 {
             self.head = self.place(1) as u32;
             self.len -= 1;
+            if self.head == 0 {
+                self.shrink();
+            }
         } else {
-            (self.head, self.len) = (0, 0);
+            (self.head, self.len, self.size) = (0, 0, self.size.min(LEAST));
         }
     }
 
@@ -75,9 +85,25 @@ impl<T: Copy> Ring<T> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, filling: T) {
-        self.room.rotate_left(self.head as usize);
+        if let Some(used) = self.room.get_mut(..self.size as usize) {
+            used.rotate_left(self.head as usize);
+        }
         self.head = 0;
-        self.room.resize((2 * self.room.len()).max(4), filling);
+        self.size = (2 * self.size).max(LEAST);
+        if self.size as usize > self.room.len() {
+            let mut room = std::mem::take(&mut self.room).into_vec();
+            room.resize(self.size as usize, filling);
+            self.room = room.into_boxed_slice();
+        }
+    }
+
+    /// Halves the places in use if less than a quarter holds items, which all lie at the start.
+    #[cold]
+    #[inline(never)]
+    fn shrink(&mut self) {
+        if self.len < self.size / 4 && self.size > LEAST {
+            self.size /= 2;
+        }
     }
 }
 
@@ -87,23 +113,45 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::VecDeque;
 
+    #[test]
+    fn places_in_use_follow_the_items() {
+        let mut ring = Ring::new();
+        (0..1000).for_each(|n| ring.push_back(n));
+        assert_eq!(ring.size, 1024);
+        // Three items at a time, for longer than any size: the ring shrinks without ever being empty.
+        (0..997).for_each(|_| ring.pop_front());
+        for n in 1000..4000 {
+            ring.push_back(n);
+            assert_eq!(ring.get(0), Some(&(n - 3)));
+            ring.pop_front();
+        }
+        assert_eq!((ring.len(), ring.size), (3, 8));
+        (0..3).for_each(|_| ring.pop_front());
+        assert_eq!((ring.len(), ring.size, ring.room.len()), (0, LEAST, 1024));
+    }
+
     proptest! {
         #[test]
-        fn agrees_with_the_queue_of_the_library(ops in proptest::collection::vec((0u8..5, any::<u16>()), 1..300)) {
+        fn agrees_with_the_queue_of_the_library(ops in proptest::collection::vec((0u8..7, any::<u16>()), 1..300)) {
             let mut ring = Ring::new();
             let mut queue = VecDeque::new();
             for (what, n) in ops {
                 let i = u32::from(n) % 8;
                 match what {
                     0 | 1 => {
-                        ring.push_back(n);
-                        queue.push_back(n);
+                        // One, or so many that it grows.
+                        for k in 0..if what == 0 { 1 } else { n % 40 } {
+                            ring.push_back(n ^ k);
+                            queue.push_back(n ^ k);
+                        }
                     }
-                    2 => {
-                        ring.pop_front();
-                        queue.pop_front();
+                    2 | 3 => {
+                        for _ in 0..if what == 2 { 1 } else { n % 40 } {
+                            ring.pop_front();
+                            queue.pop_front();
+                        }
                     }
-                    3 => prop_assert_eq!(ring.remove(i), queue.remove(i as usize)),
+                    4 => prop_assert_eq!(ring.remove(i), queue.remove(i as usize)),
                     _ => {
                         if let (Some(a), Some(b)) = (ring.get_mut(i), queue.get_mut(i as usize)) {
                             *a = n;

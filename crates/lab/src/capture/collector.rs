@@ -1,11 +1,11 @@
 //! Join of packet port crossings, host sightings and path events by packet number.
 
-use super::numbers::Numbers;
+use super::numbers::{ByElement, Numbers};
 use super::{Body, Capture, Glimpse, PortCrossing, Sent, TTL, inner, mark};
 use ::capture::Tap;
 use ::capture::segment::{self, End, IpFields};
 use base::Time;
-use base::event::{Event, Record};
+use base::event::{Event, Record, Source};
 use base::packet::{DropReason, Packet};
 use base::tcp::Segment;
 use base::trace::{Derived, Encoded, Sighting};
@@ -16,7 +16,7 @@ use base::wire::frame::Framing;
 use scenario::Model;
 use scenario::build::World;
 use scenario::model::Transport;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use transport::tcp::Role;
@@ -44,9 +44,9 @@ pub(super) struct Collector<'m, 'a> {
     by_id: Numbers,
     glimpses: Vec<Glimpse<'a>>,
     /// Tap of each host, by element.
-    host_taps: BTreeMap<u32, u32>,
+    host_taps: ByElement,
     /// Tap at the entrance of each link, by element; the tap at its exit has the next number.
-    link_taps: BTreeMap<u32, u32>,
+    link_taps: ByElement,
     taps: Vec<Tap>,
     hosts: usize,
     /// Verdicts on retransmissions in the order of sending, for each direction of each flow.
@@ -69,7 +69,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         let mut taps = Vec::new();
         let link = super::link(framing);
         let tap = |name: String, description: String| Tap { link, snap: 0, name, description };
-        let mut host_taps = BTreeMap::new();
+        let mut host_taps = ByElement::default();
         for (n, node) in model.nodes.iter().enumerate() {
             let flows = model.flows.iter().zip(&world.flows);
             let stations = model.stations.iter().copied().zip(world.stations.iter().copied());
@@ -79,7 +79,7 @@ impl<'m, 'a> Collector<'m, 'a> {
                 .filter_map(|(at, element)| (at == n).then_some(element.0))
                 .collect();
             if !here.is_empty() {
-                host_taps.extend(here.into_iter().map(|element| (element, taps.len() as u32)));
+                here.into_iter().for_each(|element| host_taps.insert(element, taps.len() as u32));
                 taps.push(tap(node.name.clone(), "what this host sends and receives".into()));
             }
         }
@@ -87,13 +87,13 @@ impl<'m, 'a> Collector<'m, 'a> {
         for (element, name) in world.names.iter().enumerate() {
             if let Some(host) = name.strip_suffix(".reassembly")
                 && let Some(host) = world.names.iter().position(|other| other == host)
-                && let Some(&tap) = host_taps.get(&(host as u32))
+                && let Some(tap) = host_taps.get(host as u32)
             {
                 host_taps.insert(element as u32, tap);
             }
         }
         let hosts = taps.len();
-        let mut link_taps = BTreeMap::new();
+        let mut link_taps = ByElement::default();
         for link in &model.links {
             if let Some(element) = world.names.iter().position(|name| *name == link.name) {
                 link_taps.insert(element as u32, taps.len() as u32);
@@ -159,7 +159,7 @@ impl<'m, 'a> Collector<'m, 'a> {
             sent.late = late;
             sent.corrupt = matches!(sent.body, Body::Bytes(came) if is_corrupt(came, bytes, framing));
         }
-        let Some(&tap) = self.host_taps.get(&packet_port.0) else { return };
+        let Some(tap) = self.host_taps.get(packet_port.0) else { return };
         let (order, ecn) = (2 * after, sent.ecn);
         self.show(Glimpse { t, order, tap, packet, ecn, bytes: Some(bytes) });
     }
@@ -203,7 +203,7 @@ impl<'m, 'a> Collector<'m, 'a> {
             return self.derive(&head, how);
         }
         // Index by element: a packet on another network path has a number of its own.
-        let own = self.windows.ledgers.get(&sighting.source.0).copied();
+        let own = self.windows.ledgers.get(sighting.source.0).map(|own| own as usize);
         let sent = sighting.sent.is_some() || sighting.encoded.is_some();
         let ledger = own.map_or(head.ledger(), |own| if sent { own } else { own ^ 1 });
         let flow = ledger / 2;
@@ -241,7 +241,7 @@ impl<'m, 'a> Collector<'m, 'a> {
             // A fragment waits for reassembly.
             taken.ended = !matches!(taken.body, Body::Derived(_, Derived::Part { .. }));
         }
-        let Some(&tap) = self.host_taps.get(&sighting.source.0) else { return };
+        let Some(tap) = self.host_taps.get(sighting.source.0) else { return };
         let (t, order) = (sighting.t, 2 * sighting.after);
         self.show(Glimpse { t, order, tap, packet, ecn: head.ecn, bytes: None });
     }
@@ -308,8 +308,8 @@ impl<'m, 'a> Collector<'m, 'a> {
             match packet.and_then(|packet| self.packets.get_mut((packet - first) as usize)) {
                 // A packet of a real stack, whose packet port follows the connection and records `DataSent`.
                 Some(sent) => {
-                    let ledger = self.windows.ledgers.get(&source).filter(|_| cause == Cause::Resent);
-                    sent.verdict = ledger.and_then(|&ledger| self.verdicts.get_mut(ledger)?.next());
+                    let ledger = self.windows.ledgers.get(source).filter(|_| cause == Cause::Resent);
+                    sent.verdict = ledger.and_then(|ledger| self.verdicts.get_mut(ledger as usize)?.next());
                     sent.cause = Some(cause);
                 }
                 None => {
@@ -326,7 +326,7 @@ impl<'m, 'a> Collector<'m, 'a> {
             return;
         }
         let Some(packet) = packet else { return };
-        let tap = self.link_taps.get(&source).copied();
+        let tap = self.link_taps.get(source);
         let Some(sent) = self.packets.get_mut((packet - self.first) as usize) else { return };
         let before = sent.marked.filter(|&by| by != source);
         let ecn = |marked: Option<u32>| if marked.is_some() { 3 } else { sent.ecn };
@@ -366,8 +366,10 @@ impl<'m, 'a> Collector<'m, 'a> {
     /// Index of a packet whose fate is open. Sets `late` for a packet that was written already.
     fn find(&mut self, id: u64) -> Option<u32> {
         let packet = self.by_id.get(id);
-        let word = self.gone.get((id / 64) as usize).copied().unwrap_or(0);
-        self.late |= packet.is_none() && word >> (id % 64) & 1 == 1;
+        if packet.is_none() {
+            let word = self.gone.get((id / 64) as usize).copied().unwrap_or(0);
+            self.late |= word >> (id % 64) & 1 == 1;
+        }
         packet
     }
 
@@ -404,7 +406,9 @@ impl<'m, 'a> Collector<'m, 'a> {
         while let Some(sent) = self.packets.front().filter(|sent| sent.ended && sent.shown == 0) {
             if let Some(id) = sent.number {
                 let word = (id / 64) as usize;
-                self.gone.resize(self.gone.len().max(word + 1), 0);
+                if word >= self.gone.len() {
+                    self.gone.resize(word + 1, 0);
+                }
                 self.gone[word] |= 1 << (id % 64);
                 self.by_id.remove(id);
             }
@@ -440,7 +444,7 @@ impl<'m, 'a> Collector<'m, 'a> {
 /// Largest advertised window of each end of each flow.
 pub(super) struct Windows {
     /// Ledger of the data that each end of a flow sends, by element.
-    ledgers: BTreeMap<u32, usize>,
+    ledgers: ByElement,
     /// By flow and end.
     largest: Vec<[u32; 2]>,
 }
@@ -448,16 +452,14 @@ pub(super) struct Windows {
 impl Windows {
     pub(super) fn new(world: &World) -> Windows {
         let ends = world.flows.iter().flat_map(|ends| [ends.from, ends.to]);
-        let ledgers = ends.enumerate().map(|(ledger, end)| (end.0, ledger)).collect();
+        let mut ledgers = ByElement::default();
+        ends.enumerate().for_each(|(ledger, end)| ledgers.insert(end.0, ledger as u32));
         Windows { ledgers, largest: vec![[0; 2]; world.flows.len()] }
     }
 
-    /// A host sends or receives a packet.
-    pub(super) fn sight(&mut self, sighting: &Sighting) {
-        if let Some(segment) = &sighting.sent {
-            let own = self.ledgers.get(&sighting.source.0).copied();
-            self.note(own.unwrap_or_else(|| sighting.packet.ledger()), segment.window);
-        }
+    /// A host has offered windows up to `largest` in packets of `ledger`.
+    pub(super) fn offer(&mut self, host: Source, ledger: usize, largest: u32) {
+        self.note(self.ledgers.get(host.0).map_or(ledger, |own| own as usize), largest);
     }
 
     fn note(&mut self, ledger: usize, window: u32) {

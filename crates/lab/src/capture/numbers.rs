@@ -1,9 +1,28 @@
-//! Index of the open packets by packet number.
+//! Indices of the collector: open packets by packet number, taps and ledgers by element.
 //!
 //! A network counts its packets, so that the numbers of open packets lie close together: the index is a window of
 //! places over them, which starts at the oldest.
 
 use std::collections::VecDeque;
+
+/// Numbers of some elements, at most 2^32 - 2.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ByElement(Vec<u32>);
+
+impl ByElement {
+    /// Number of an element.
+    pub(super) fn get(&self, element: u32) -> Option<u32> {
+        self.0.get(element as usize).copied().filter(|&number| number != NOWHERE)
+    }
+
+    /// Sets the number of an element.
+    pub(super) fn insert(&mut self, element: u32, number: u32) {
+        if element as usize >= self.0.len() {
+            self.0.resize(element as usize + 1, NOWHERE);
+        }
+        self.0[element as usize] = number;
+    }
+}
 
 /// Place of each packet number; at most 2^32 - 1 places.
 #[derive(Clone, Debug, Default)]

@@ -45,15 +45,15 @@ pub fn stream<W: Write>(
     if model.bearers.iter().any(|bearer| matches!(bearer.kind, BearerKind::Gprs(_))) {
         return Ok(Streamed::AtEnd);
     }
-    let mut full = |network: &Network| network.records().len() + network.sightings().len() >= PART;
-    let (mut records, mut sightings) = (Vec::new(), Vec::new());
-    let mut first = Running::new(model, repetition, Tracer::of(&[Category::Packets]), None);
+    let mut first = Running::new(model, repetition, Tracer::of_windows(), None);
+    run_in_parts::<io::Error>(&mut first, &mut |_| false, &mut |_| Ok(()))?;
     let mut windows = Windows::new(first.world());
-    run_in_parts::<io::Error>(&mut first, &mut full, &mut |world| {
-        world.network.tracer().drain(&mut records, &mut sightings);
-        sightings.iter().for_each(|sighting| windows.sight(sighting));
-        Ok(())
-    })?;
+    first
+        .world()
+        .network
+        .tracer()
+        .windows()
+        .for_each(|(source, ledger, largest)| windows.offer(source, ledger, largest));
     let mut collector = Collector::new(model, first.world(), None);
     let (ends, names) = (windows.ends(model), first.world().names.clone());
     drop(first);
@@ -73,7 +73,10 @@ pub fn stream<W: Write>(
         }
         writers[hosts].write_prepared(time_ns, glimpse.tap, block)
     };
-    let categories = [Category::Path, Category::Transport, Category::Packets];
+    // Of the events of transports a capture needs the transmissions of data, which come with the packets.
+    let categories = [Category::Path, Category::Packets];
+    let mut full = |network: &Network| network.records().len() + network.sightings().len() >= PART;
+    let (mut records, mut sightings) = (Vec::new(), Vec::new());
     let mut second = Running::new(model, repetition, Tracer::of(&categories), None);
     let mut whole = true;
     run_in_parts(&mut second, &mut full, &mut |world| {

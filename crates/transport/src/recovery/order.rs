@@ -5,6 +5,9 @@
 //!
 //! The first is a sorted ring: a transmission is the latest entry, and data arrive mostly in the order of
 //! sending, so that entries join at its back and leave near its front.
+//!
+//! While nothing outstanding was ever SACKed, lost or retransmitted, the records themselves are in the order of sending
+//! and both sets stay empty.
 
 use super::sent::Record;
 use base::Time;
@@ -13,8 +16,11 @@ use std::collections::{BTreeSet, VecDeque};
 /// A record is in `waiting` while it is neither SACKed nor lost, and in `lost` while it is lost.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
-    /// Whether the sets are maintained; otherwise both stay empty.
+    /// Whether an order is asked for; otherwise both sets stay empty.
     kept: bool,
+    /// End of the data outstanding when some of them were last SACKed, marked lost or retransmitted; 0: all that are
+    /// outstanding were sent once, and the sets are empty.
+    disturbed: u64,
     /// Last transmission time, and one past the last byte: ties in time are ordered by sequence number.
     waiting: VecDeque<(Time, u64)>,
     /// First bytes of lost records.
@@ -22,14 +28,37 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Sets that are maintained.
+    /// An order for a recovery that asks for it.
     pub(super) fn kept() -> Self {
         Order { kept: true, ..Order::default() }
     }
 
-    /// Adds a record in its present state.
-    pub(super) fn add(&mut self, record: &Record) {
+    /// Some of the records of `ring` are about to be SACKed, marked lost or retransmitted.
+    pub(super) fn disturb(&mut self, ring: &VecDeque<Record>) {
         if !self.kept {
+            return;
+        }
+        let calm = self.disturbed == 0;
+        self.disturbed = ring.back().map_or(0, |last| last.end);
+        if calm {
+            self.rebuild(ring);
+        }
+    }
+
+    /// Everything below `una` is acknowledged, and its records are removed.
+    #[inline]
+    pub(super) fn acked(&mut self, una: u64) {
+        if self.disturbed > 0 && self.disturbed <= una {
+            self.disturbed = 0;
+            self.waiting.clear();
+            self.lost.clear();
+        }
+    }
+
+    /// Adds a record in its present state.
+    #[inline]
+    pub(super) fn add(&mut self, record: &Record) {
+        if self.disturbed == 0 {
             return;
         }
         if record.lost {
@@ -40,8 +69,9 @@ impl Order {
     }
 
     /// Removes a record before it changes or is dropped.
+    #[inline]
     pub(super) fn remove(&mut self, record: &Record) {
-        if !self.kept {
+        if self.disturbed == 0 {
             return;
         }
         if record.lost {
@@ -73,7 +103,7 @@ impl Order {
     pub(super) fn rebuild(&mut self, ring: &VecDeque<Record>) {
         self.waiting.clear();
         self.lost.clear();
-        if !self.kept {
+        if self.disturbed == 0 {
             return;
         }
         let waiting = ring.iter().filter(|record| !record.lost && !record.sacked);
@@ -82,11 +112,18 @@ impl Order {
         self.lost.extend(ring.iter().filter(|record| record.lost).map(|record| record.start));
     }
 
-    /// Waiting records sent before `newest`, earliest first: transmission time, one past the last byte.
-    pub(super) fn before(&self, newest: (Time, u64)) -> impl DoubleEndedIterator<Item = (Time, u64)> + '_ {
+    /// Waiting records of `ring` sent before `newest`, earliest first: transmission time, one past the last byte.
+    pub(super) fn before<'r>(
+        &'r self,
+        ring: &'r VecDeque<Record>,
+        newest: (Time, u64),
+    ) -> impl DoubleEndedIterator<Item = (Time, u64)> + 'r {
         let none = self.waiting.front().is_none_or(|first| *first >= newest);
         let before = if none { 0 } else { self.waiting.partition_point(|entry| *entry < newest) };
-        self.waiting.range(..before).copied()
+        let calm = self.kept && self.disturbed == 0;
+        let once = if calm { ring.partition_point(|record| (record.sent, record.end) < newest) } else { 0 };
+        let once = ring.range(..once).map(|record| (record.sent, record.end));
+        self.waiting.range(..before).copied().chain(once)
     }
 
     /// First byte of the first lost record.

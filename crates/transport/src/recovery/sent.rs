@@ -162,6 +162,7 @@ impl SendRecords {
         };
         let tail = self.end().unwrap_or(start);
         if start < tail {
+            self.order.disturb(&self.ring);
             let (from, to) = self.span(start, end.min(tail));
             for record in self.ring.range_mut(from..to) {
                 self.order.remove(record);
@@ -200,10 +201,7 @@ impl SendRecords {
 
     /// Everything below `una` is acknowledged at `now`.
     pub fn acked(&mut self, now: Time, una: u64) {
-        while let Some(front) = self.ring.front_mut() {
-            if front.start >= una {
-                return;
-            }
+        while let Some(front) = self.ring.front_mut().filter(|front| front.start < una) {
             let mut gone = *front;
             let whole = gone.end <= una;
             self.order.remove(front);
@@ -223,6 +221,7 @@ impl SendRecords {
             }
             self.deliver(now, gone);
         }
+        self.order.acked(una);
     }
 
     /// Processes a SACK block at `now`.
@@ -232,6 +231,7 @@ impl SendRecords {
         if left >= right {
             return;
         }
+        self.order.disturb(&self.ring);
         let (from, to) = self.span(left, right);
         for i in from..to {
             let record = &mut self.ring[i];
@@ -278,6 +278,7 @@ impl SendRecords {
 
     /// Marks the record at `index` lost.
     pub fn mark_lost(&mut self, index: usize) {
+        self.order.disturb(&self.ring);
         let record = &mut self.ring[index];
         if !record.lost && !record.sacked {
             self.order.remove(record);
@@ -305,7 +306,7 @@ impl SendRecords {
     /// Records neither SACKed nor lost and last sent before `newest` (transmission time, end), earliest
     /// first, each with its time and end. Empty unless [`Sent::ordered`].
     pub fn before(&self, newest: (Time, u64)) -> impl DoubleEndedIterator<Item = (Time, u64)> + '_ {
-        self.order.before(newest)
+        self.order.before(&self.ring, newest)
     }
 
     /// First record marked lost. None unless [`Sent::ordered`].

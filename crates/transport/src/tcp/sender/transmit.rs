@@ -17,7 +17,18 @@ const SOON: Span = Span::from_millis(1);
 
 impl Tcb {
     /// Sends segments within the windows, at most `burst` of them (0: no limit).
+    #[inline]
     pub fn send_window(&mut self, io: &mut Io<'_>, burst: u32) {
+        // Inline: an end that only receives asks twice for each segment.
+        let held = self.ecn.holds || self.macroflow.is_some();
+        if held || self.seq.nxt < self.fin_end() || !self.rests() {
+            self.send_what_is_left(io, burst);
+        }
+    }
+
+    /// [`Self::send_window`] unless everything is sent and nothing else holds the sender.
+    #[inline(never)]
+    fn send_what_is_left(&mut self, io: &mut Io<'_>, burst: u32) {
         if self.macroflow.is_some() && self.status.established {
             return self.send_granted(io);
         }
@@ -28,7 +39,7 @@ impl Tcb {
             return;
         }
         if self.seq.nxt >= self.fin_end() && self.rests() {
-            return;
+            return; // under a macroflow, before it is established
         }
         let max = self.seq.max;
         self.send_allowed(io, burst);

@@ -1,0 +1,53 @@
+//! Decimal numbers in packet comments.
+//!
+//! A comment is written for each packet, and the formatter of the library takes thousands of instructions for a
+//! fraction.
+
+/// Appends a number.
+pub(super) fn number(text: &mut String, n: u64) {
+    digits(text, n, 1);
+}
+
+/// Appends a time of `ns` nanoseconds in seconds with nine decimals, as `{:.9}` writes `ns as f64 / 1e9`.
+pub(super) fn seconds(text: &mut String, ns: u64) {
+    /// Up to here a double of seconds is closer to its nanosecond than to any other.
+    const EXACT: u64 = 1 << 50;
+    if ns >= EXACT {
+        text.push_str(&format!("{:.9}", ns as f64 / 1e9));
+        return;
+    }
+    number(text, ns / 1_000_000_000);
+    text.push('.');
+    digits(text, ns % 1_000_000_000, 9);
+}
+
+/// Appends at least `least` digits of `n`, at most 20.
+fn digits(text: &mut String, mut n: u64, least: usize) {
+    let mut room = [b'0'; 20];
+    let mut from = room.len();
+    while n > 0 && from > 0 {
+        from -= 1;
+        room[from] = b'0' + (n % 10) as u8;
+        n /= 10;
+    }
+    let from = from.min(room.len() - least);
+    text.push_str(std::str::from_utf8(&room[from..]).unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn writes_what_the_library_writes(n: u64, shift in 0u32..64) {
+            let n = n >> shift;
+            let mut text = String::new();
+            number(&mut text, n);
+            text.push(' ');
+            seconds(&mut text, n);
+            prop_assert_eq!(text, format!("{n} {:.9}", n as f64 / 1e9));
+        }
+    }
+}
