@@ -156,7 +156,7 @@ mod tests {
         assert!(paused(Some(true), 30e3, 60.0).contains("recommends SCTP"));
         assert!(paused(Some(true), 384e3, 60.0).contains("recommends Reno"));
         assert!(paused(Some(true), 30e3, 40.0).contains("looked at no path like this"));
-        assert!(paused(None, 30e3, 60.0).contains("leaves open whether data were lost"));
+        assert!(paused(None, 30e3, 60.0).contains("leave open whether data were lost"));
     }
 
     #[test]
