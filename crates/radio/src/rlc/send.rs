@@ -136,6 +136,8 @@ pub struct Sender<T> {
     /// The LLC queue.
     pub feed: Feed<T>,
     counts: SendCounts,
+    /// Octets of each new block that are not LLC data (the TLLI of contention resolution).
+    prefix: u32,
     cuts: Option<Vec<Cut>>,
     /// Sent and not acknowledged.
     pending: Bits,
@@ -161,6 +163,7 @@ impl<T: Copy> Sender<T> {
             missing_count: 0,
             states: vec![state; ring as usize],
             cuts: None,
+            prefix: 0,
             counts: SendCounts::default(),
         }
     }
@@ -170,6 +173,16 @@ impl<T: Copy> Sender<T> {
     pub fn keeping_cuts(mut self) -> Self {
         self.cuts = Some(vec![Cut::default(); self.states.len()]);
         self
+    }
+
+    /// New blocks of [`Sender::next`] carry `octets` fewer LLC octets from now on.
+    pub fn set_prefix(&mut self, octets: u32) {
+        self.prefix = octets;
+    }
+
+    /// Permits or forbids retransmission in halves from now on.
+    pub fn set_resegment(&mut self, on: bool) {
+        self.rules.resegment = on;
     }
 
     /// Keeps the content of each block from now on.
@@ -378,7 +391,7 @@ impl<T: Copy> Sender<T> {
 
     #[inline]
     fn send(&mut self, bsn: Bsn, reason: Reason, now: Tick, scheme: Scheme, part: BlockPart) -> Option<Unit> {
-        self.send_octets(bsn, reason, now, scheme, part, scheme.payload())
+        self.send_octets(bsn, reason, now, scheme, part, scheme.payload().saturating_sub(self.prefix))
     }
 
     #[inline]
