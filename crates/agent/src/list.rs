@@ -228,7 +228,7 @@ mod tests {
             wrong.iter().any(|why| why.contains("agent.b.path: `a` carries the path already")),
             "{wrong:?}"
         );
-        assert!(wrong.iter().any(|why| why.contains("agent.c: no machines")), "{wrong:?}");
+        assert!(wrong.iter().any(|why| why.contains("agent.c: neither `machines`")), "{wrong:?}");
         assert!(mistakes("[agent.b]\nadress = 1\n")[0].contains("line 2"));
         assert_eq!(mistakes(""), ["it names no agent: [agent.NAME] with address and machines"]);
     }
