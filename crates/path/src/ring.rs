@@ -139,7 +139,7 @@ mod tests {
                 let i = u32::from(n) % 8;
                 match what {
                     0 | 1 => {
-                        // One, or so many that it grows.
+                        // One item, or up to 39, so that the ring grows.
                         for k in 0..if what == 0 { 1 } else { n % 40 } {
                             ring.push_back(n ^ k);
                             queue.push_back(n ^ k);

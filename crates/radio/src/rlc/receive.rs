@@ -137,7 +137,7 @@ impl Receiver {
         if bsn != self.vr || !self.whole || bsn >= self.vq + self.numbering.window {
             return self.take_any(bsn, part);
         }
-        // The next block. Nobody reads bits below V(Q).
+        // The next block in order. Bits below V(Q) are never read.
         if bsn == self.vq {
             self.vq += 1;
         } else {
