@@ -183,7 +183,7 @@ impl Trial<'_> {
                     self.differ("the PCU is idle", text);
                 }
             }
-            Message::UplinkAck(ack, tlli) => {
+            Message::UplinkAck(ack, tlli, _) => {
                 self.resolved |= tlli == Some(TLLI);
                 let ours = AckNack::of(ack.tfi, &self.network.report());
                 let know = |a: &AckNack| (0..self.network.vr()).map(|b| a.has(b % 128)).collect::<Vec<_>>();

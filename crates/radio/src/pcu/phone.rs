@@ -4,15 +4,15 @@
 use super::downlink::DownTbf;
 use super::gb;
 use super::store::Store;
-use super::uplink::{UpTbf, Uplink};
+use super::uplink::{UpTbf, Uplink, UplinkReport};
 use crate::bssgp::Sgsn;
 use crate::cell::config::{Delays, UserConfig};
-use crate::coding::Scheme;
+use crate::coding::{Modulation, Scheme};
 use crate::parameters::Id;
 use crate::quality::Quality;
 use crate::tdma::{self, Tick};
 use crate::wire;
-use crate::wire::assignment::{self, Addressee, Assignment};
+use crate::wire::assignment::{self, Addressee, Assignment, Request};
 use crate::wire::block;
 use crate::wire::message::{self, Message};
 use base::Time;
@@ -20,10 +20,14 @@ use base::packet::Packet;
 use base::rng::{Seed, Stream};
 use std::collections::VecDeque;
 
-/// One-phase access: upper bits of its channel request (44.018 table 9.1.8.2), and the number of values of
+/// One-phase access of GPRS: upper bits of its channel request (44.018 table 9.1.8.2), and the number of values of
 /// the lower bits.
 const ONE_PHASE: u8 = 0x78;
 const REFERENCES: u32 = 7;
+/// One-phase access of EGPRS (44.060 table 11.2.5a.2): the multislot class less one in 5 bits, the radio priority less
+/// one in 2, random bits. Priority 4, as in channel requests in reports.
+const PRIORITY: u16 = 3;
+const EXTENDED: u32 = 8;
 /// Block periods until a channel request is repeated, 0.4 to 0.8 s: S and T of 44.060 section 7.1.2.1.1 for a
 /// RACH on a common timeslot.
 const REPEAT: std::ops::Range<u32> = 20..40;
@@ -37,10 +41,29 @@ enum Answer {
     Acknowledge,
 }
 
+/// A channel request on the RACH.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ChannelRequest {
+    /// Eight bits, of GPRS.
+    Octet(u8),
+    /// EGPRS Packet Channel Request: eleven bits.
+    Extended(u16),
+}
+
+impl ChannelRequest {
+    /// How an assignment refers to it.
+    fn reference(self) -> Request {
+        match self {
+            ChannelRequest::Octet(octet) => Request::Octet(octet),
+            ChannelRequest::Extended(bits) => Request::Extended(bits as u8 & 31),
+        }
+    }
+}
+
 /// An unanswered channel request.
 #[derive(Clone, Copy)]
 struct Access {
-    octet: u8,
+    request: ChannelRequest,
     /// Time of its repetition.
     again: Tick,
 }
@@ -50,6 +73,8 @@ pub(super) struct Phone {
     pub(super) me: u16,
     pub(super) tlli: u32,
     pub(super) class: u8,
+    /// It has EGPRS TBFs, with the same multislot class.
+    egprs: bool,
     pub(super) delays: Delays,
     /// Block error processes, downlink and uplink.
     quality: [Quality; 2],
@@ -86,16 +111,18 @@ impl Phone {
         let quality = |d: &crate::cell::config::DirectionConfig, purpose| {
             Quality::new(d.quality.clone(), seed.stream(name, purpose))
         };
+        let egprs = config.down.scheme.is_egprs();
         Phone {
             me,
             // Local TLLI: the two upper bits are set (23.003 section 2.6).
             tlli: 0xc000_0000 | u32::from(me + 1),
             class: config.class.number,
+            egprs,
             delays: config.delays,
             quality: [quality(&config.down, "down"), quality(&config.up, "up")],
             down: None,
             up: None,
-            uplink: Uplink::new(),
+            uplink: Uplink::new(egprs),
             access: None,
             asked: None,
             reserved: Vec::new(),
@@ -120,15 +147,14 @@ impl Phone {
 
     /// Whether the network decodes a block of this mobile.
     pub(super) fn on_channel_response(&mut self, now: Tick, octets: &[u8]) -> bool {
-        let control = octets.first().is_some_and(|o| o >> 6 != 0);
-        let scheme = block::scheme_of(octets.len()).unwrap_or(Scheme::Cs1);
+        let (scheme, control) = block::kind_of(true, octets).unwrap_or((Scheme::Cs1, false));
         self.quality[1].decodes(now, scheme, control)
     }
 
     /// C/I of its uplink in tenths of a dB, as the base station measures it.
     pub(super) fn level(&self, now: Tick) -> i16 {
-        // 20 dB if error rates are configured without C/I.
-        self.quality[1].c_over_i(now).map_or(200, |db| (db * 10.0) as i16)
+        // 30 dB, enough for each scheme, if error rates are configured without C/I.
+        self.quality[1].c_over_i(now).map_or(300, |db| (db * 10.0) as i16)
     }
 
     /// Whether it listens to a timeslot.
@@ -143,7 +169,7 @@ impl Phone {
     }
 
     /// Timers of this block period; returns a channel request, if one is sent.
-    pub(super) fn tick(&mut self, now: Tick) -> Option<u8> {
+    pub(super) fn tick(&mut self, now: Tick) -> Option<ChannelRequest> {
         if let Some(down) = &self.down {
             let over = match down.finished {
                 Some(then) => since(now, then) >= Id::T3192.span(),
@@ -174,11 +200,16 @@ impl Phone {
             return None;
         }
         let draw = |chance: &mut Stream, n: u32| (chance.uniform() * f64::from(n)) as u32;
-        let octet = ONE_PHASE | draw(&mut self.chance, REFERENCES) as u8;
+        let request = if self.egprs {
+            let class = u16::from(self.class.saturating_sub(1) & 31);
+            ChannelRequest::Extended(class << 5 | PRIORITY << 3 | draw(&mut self.chance, EXTENDED) as u16)
+        } else {
+            ChannelRequest::Octet(ONE_PHASE | draw(&mut self.chance, REFERENCES) as u8)
+        };
         let again = now + REPEAT.start + draw(&mut self.chance, REPEAT.end - REPEAT.start);
-        self.access = Some(Access { octet, again });
+        self.access = Some(Access { request, again });
         self.accesses += 1;
-        Some(octet)
+        Some(request)
     }
 
     /// Handles a message on AGCH or PCH.
@@ -187,19 +218,19 @@ impl Phone {
             return;
         }
         match assignment::read_immediate(octets) {
-            Some(Assignment::Access { request, tfi, slot, usf, scheme, tlli_coded })
-                if self.access.is_some_and(|a| a.octet == request) =>
+            Some(Assignment::Access { request, tfi, slot, usf, coding })
+                if self.access.is_some_and(|a| a.request.reference() == request) =>
             {
                 self.access = None;
                 let mut all = [None; 8];
                 all[usize::from(slot)] = Some(usf);
-                self.begin_up(UpTbf::new(tfi, all, scheme, Some(tlli_coded), now));
+                self.begin_up(UpTbf::new(tfi, all, coding, true, now));
             }
-            Some(Assignment::Paged { tlli, tfi, slot }) if tlli == self.tlli => {
-                self.down = Some(DownTbf::new(tfi, 1 << slot, now));
+            Some(Assignment::Paged { tlli, tfi, slot, numbering }) if tlli == self.tlli => {
+                self.down = Some(DownTbf::new(tfi, 1 << slot, numbering, now));
             }
             Some(Assignment::Rejected(request, wait)) => {
-                if let Some(access) = self.access.as_mut().filter(|a| a.octet == request) {
+                if let Some(access) = self.access.as_mut().filter(|a| a.request.reference() == request) {
                     access.again = now + u32::from(wait) * tdma::BLOCKS_PER_SECOND as u32;
                 }
             }
@@ -209,16 +240,17 @@ impl Phone {
 
     fn begin_up(&mut self, tbf: UpTbf) {
         self.asked = None;
+        self.uplink.begin(&tbf);
         self.up = Some(tbf);
-        self.uplink.begin();
     }
 
     /// Handles a downlink block on a timeslot. Returns whether its USF grants this mobile the uplink block,
     /// and the LLC frames that it completes.
     pub(super) fn receive(&mut self, now: Tick, slot: u8, octets: &[u8]) -> (bool, Vec<Vec<u8>>) {
-        let control = octets.first().is_some_and(|o| o >> 6 != 0);
-        let scheme = block::scheme_of(octets.len()).unwrap_or(Scheme::Cs1);
-        if !self.listens(slot) || !self.quality[0].decodes(now, scheme, control) {
+        let Some((scheme, control)) = block::kind_of(false, octets) else { return (false, Vec::new()) };
+        // A mobile of GPRS demodulates GMSK only.
+        let foreign = !self.egprs && scheme.properties().modulation != Modulation::Gmsk;
+        if foreign || !self.listens(slot) || !self.quality[0].decodes(now, scheme, control) {
             return (false, Vec::new());
         }
         let usf = octets.first().map(|o| o & 7);
@@ -226,6 +258,8 @@ impl Phone {
         let frames = if control {
             self.control(now, slot, octets);
             Vec::new()
+        } else if scheme.is_egprs() {
+            self.egprs_data(now, slot, octets)
         } else {
             self.data(now, slot, octets)
         };
@@ -240,7 +274,7 @@ impl Phone {
 
     fn data(&mut self, now: Tick, slot: u8, octets: &[u8]) -> Vec<Vec<u8>> {
         let Some(read) = block::read_gprs(false, octets) else { return Vec::new() };
-        let Some(down) = self.down.as_mut().filter(|d| d.tfi == read.header.tfi && d.listens_on(slot)) else {
+        let Some(down) = self.down_of(read.header.tfi, slot).filter(|d| !d.is_egprs()) else {
             return Vec::new();
         };
         let frames = down.take(&read, octets, now);
@@ -248,23 +282,28 @@ impl Phone {
         frames
     }
 
+    fn egprs_data(&mut self, now: Tick, slot: u8, octets: &[u8]) -> Vec<Vec<u8>> {
+        let Some((header, units)) = block::read_egprs(false, octets) else { return Vec::new() };
+        let Some(down) = self.down_of(header.tfi, slot).filter(|d| d.is_egprs()) else { return Vec::new() };
+        let frames = units.iter().flat_map(|unit| down.take_egprs(unit, now)).collect();
+        self.reserve(now, slot, header.poll, Answer::Report);
+        frames
+    }
+
+    /// The downlink TBF with a TFI, on one of its timeslots.
+    fn down_of(&mut self, tfi: u8, slot: u8) -> Option<&mut DownTbf> {
+        self.down.as_mut().filter(|d| d.tfi == tfi && d.listens_on(slot))
+    }
+
     fn control(&mut self, now: Tick, slot: u8, octets: &[u8]) {
         let Some((poll, _, message)) = message::read_down(octets) else { return };
-        if let Message::UplinkAck(ack, named) = message {
-            let tlli = self.tlli;
-            let Some(up) =
-                self.up.as_mut().filter(|u| u.tfi == ack.tfi && u.usf[usize::from(slot)].is_some())
-            else {
-                return;
-            };
-            let mine = self.uplink.receive(up, &ack, named, tlli, now);
-            if mine {
-                self.reserve(now, slot, poll, Answer::Acknowledge);
-            }
-            if !mine || ack.last {
-                self.up = None;
-            }
-            return;
+        let report = match message {
+            Message::UplinkAck(ack, named, scheme) => Some(UplinkReport::Gprs(ack, named, scheme)),
+            Message::EgprsUplinkAck(ack) => Some(UplinkReport::Egprs(ack)),
+            _ => None,
+        };
+        if let Some(report) = report {
+            return self.on_report(now, slot, poll, &report);
         }
         let Some(assigned) = assignment::read_packet(octets) else { return };
         let is_mine = |to: Addressee| match to {
@@ -273,24 +312,41 @@ impl Phone {
             Addressee::Downlink(tfi) => self.down.as_ref().is_some_and(|d| d.tfi == tfi),
         };
         match assigned {
-            Assignment::Downlink { to, tfi, slots, anew } if is_mine(to) => {
+            Assignment::Downlink { to, tfi, slots, anew, numbering } if is_mine(to) => {
                 let same = self.down.as_ref().filter(|d| tfi.is_none_or(|tfi| tfi == d.tfi) && !anew);
                 match (same.is_some_and(|d| d.finished.is_none()), tfi, &mut self.down) {
                     (true, _, Some(down)) => down.slots = slots,
-                    (_, Some(tfi), _) => self.down = Some(DownTbf::new(tfi, slots, now)),
+                    (_, Some(tfi), _) => self.down = Some(DownTbf::new(tfi, slots, numbering, now)),
                     _ => {}
                 }
                 self.reserve(now, slot, poll, Answer::Acknowledge);
             }
-            Assignment::Uplink { to, tfi, usf, scheme } if is_mine(to) => {
+            // A mobile of EGPRS takes TBFs of EGPRS only.
+            Assignment::Uplink { to, tfi, usf, coding }
+                if is_mine(to) && coding.scheme.is_egprs() == self.egprs =>
+            {
                 match (tfi, &mut self.up) {
-                    (Some(tfi), None) => self.begin_up(UpTbf::new(tfi, usf, scheme, None, now)),
+                    (Some(tfi), None) => self.begin_up(UpTbf::new(tfi, usf, coding, false, now)),
                     (_, Some(up)) => up.usf = usf,
                     _ => {}
                 }
                 self.reserve(now, slot, poll, Answer::Acknowledge);
             }
             _ => {}
+        }
+    }
+
+    /// A report of the network on the uplink TBF.
+    fn on_report(&mut self, now: Tick, slot: u8, poll: Option<u8>, report: &UplinkReport) {
+        let tlli = self.tlli;
+        let on_it = |u: &&mut UpTbf| u.tfi == report.tfi() && u.usf[usize::from(slot)].is_some();
+        let Some(up) = self.up.as_mut().filter(on_it) else { return };
+        let mine = self.uplink.receive(up, report, tlli, now);
+        if mine {
+            self.reserve(now, slot, poll, Answer::Acknowledge);
+        }
+        if !mine || report.last() {
+            self.up = None;
         }
     }
 
@@ -319,7 +375,8 @@ impl Phone {
     pub(super) fn datagram(&mut self, id: u32) -> Option<Vec<u8>> {
         let at = self.queued.iter().position(|(n, ..)| *n == id)?;
         let (_, _, frame) = self.queued.remove(at)?;
-        let mobile = wire::gb::Mobile { tlli: self.tlli, digits: self.me, class: self.class, egprs: None };
+        let egprs = self.egprs.then_some(self.class);
+        let mobile = wire::gb::Mobile { tlli: self.tlli, digits: self.me, class: self.class, egprs };
         Some(wire::gb::down_known(wire::pcuif::BVCI, &mobile, self.lifetime, &frame))
     }
 

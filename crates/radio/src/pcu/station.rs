@@ -3,10 +3,11 @@
 
 use super::config::{MOBILES, StationConfig};
 use super::gb::{self, GbMessage};
-use super::phone::Phone;
+use super::phone::{ChannelRequest, Phone};
 use super::{Message, PcuInterface};
 use crate::bssgp::{Bucket, CellBucket, PduFate};
 use crate::tdma::{self, Tick};
+use crate::wire::block;
 use crate::wire::pcuif::{self, Info, PcuMessage};
 use base::packet::{DropReason, Packet};
 use base::rng::Seed;
@@ -48,6 +49,8 @@ struct Uplink {
 /// Cell around a real PCU.
 pub struct Station {
     slots: u8,
+    /// A mobile of EGPRS is in the cell.
+    egprs: bool,
     ports: [u16; 2],
     pub(super) phones: Vec<Phone>,
     /// Messages for the PCU.
@@ -80,6 +83,7 @@ impl Station {
         let users = config.users.iter().take(MOBILES).enumerate();
         Station {
             slots: config.mask(),
+            egprs: config.users.iter().any(|user| user.down.scheme.is_egprs()),
             ports: config.ports,
             phones: users.map(|(i, user)| Phone::new(i as u16, user, seed)).collect(),
             told: VecDeque::new(),
@@ -126,14 +130,17 @@ impl Station {
         self.next += 1;
         if !self.begun {
             self.begun = true;
-            let info = Info { slots: self.slots, ports: self.ports, initial: 0, egprs: false };
+            let info = Info { slots: self.slots, ports: self.ports, initial: 0, egprs: self.egprs };
             self.tell(pcuif::info(&info));
         }
         self.bring_up(now);
         self.broadcast(now);
         for phone in &mut self.phones {
-            if let Some(octet) = phone.tick(now) {
-                let octets = pcuif::request(now, octet);
+            if let Some(request) = phone.tick(now) {
+                let octets = match request {
+                    ChannelRequest::Octet(octet) => pcuif::request(now, octet),
+                    ChannelRequest::Extended(bits) => pcuif::request_egprs(now, bits),
+                };
                 self.told.push_back(Message { link: PcuInterface::Station, octets });
             }
         }
@@ -212,10 +219,10 @@ impl Station {
     /// Handles a downlink block of the current block period.
     fn down(&mut self, slot: u8, octets: &[u8], now: Time) {
         let tick = self.next.saturating_sub(1);
-        match octets[0] >> 6 {
-            0 => self.counts.data += 1,
+        match block::kind_of(false, octets) {
+            Some((_, false)) => self.counts.data += 1,
             // Message type 37 is a dummy block.
-            1 if octets.get(1).is_some_and(|o| o >> 2 == 0x25) => {}
+            _ if octets.get(1).is_some_and(|o| o >> 2 == 0x25) => {}
             _ => self.counts.control += 1,
         }
         for (i, phone) in self.phones.iter_mut().enumerate() {
