@@ -6,6 +6,8 @@
 
 #[allow(dead_code, reason = "the other comparison uses the rest")]
 mod pcu;
+#[path = "pcu/egprs_up.rs"]
+mod up;
 
 use pcu::{Pcu, Setup};
 use radio::coding::Scheme;
@@ -287,5 +289,46 @@ fn egprs_blocks_beside_a_real_pcu() {
         // A report that is late on the real clock moves the end of the kept range by some blocks.
         assert!(found.equal + 3 >= *equal && found.reports > 10, "{name}: {found:?}");
         assert_eq!(difference, Some(*cause), "{name}: {found:?}");
+    }
+}
+
+/// EGPRS uplinks: access with 11 bits, blocks with TLLI, countdown, reports bit by bit, repeats, and a closed window.
+#[test]
+fn egprs_reports_beside_a_real_pcu() {
+    let all = |_: u32| true;
+    let case = |name, scheme, loss| up::Case { name, scheme, frames: 12, loss, hears: all };
+    let cases = [
+        case("up, MCS-1", Scheme::Mcs1, 0),
+        case("up, MCS-4", Scheme::Mcs4, 0),
+        case("up, MCS-6", Scheme::Mcs6, 0),
+        case("up, MCS-7", Scheme::Mcs7, 0),
+        case("up, MCS-9", Scheme::Mcs9, 0),
+        case("up, MCS-4, 10 % lost", Scheme::Mcs4, 10),
+        case("up, MCS-9, 10 % lost", Scheme::Mcs9, 10),
+        up::Case {
+            hears: |n| !(1..8).contains(&n),
+            ..case("up, MCS-2, reports missing: stall", Scheme::Mcs2, 0)
+        },
+    ];
+    for case in &cases {
+        let Some(found) = up::found(case) else {
+            eprintln!("skipped: osmo-pcu is not installed");
+            return;
+        };
+        eprintln!(
+            "{}: {} blocks, {} repeats, {} frames; {} reports equal, then {:?}; stalled {}; ended {}",
+            case.name,
+            found.sent,
+            found.repeats,
+            found.frames,
+            found.equal,
+            found.difference,
+            found.stalled,
+            found.ended
+        );
+        assert!(found.difference.is_none() && found.ended, "{}: {found:?}", case.name);
+        assert_eq!(found.frames, case.frames as usize, "{}: {found:?}", case.name);
+        assert!(found.equal > 1 && (case.loss == 0 || found.repeats > 0), "{}: {found:?}", case.name);
+        assert!(!case.name.contains("stall") || found.stalled > 0, "{}: {found:?}", case.name);
     }
 }

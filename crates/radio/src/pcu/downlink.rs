@@ -1,7 +1,7 @@
 //! Downlink TBF of a mobile with a real PCU: blocks, reports, and reassembly of LLC frames (3GPP TS 44.060
 //! sections 9.1, 9.3.2).
 
-use crate::rlc::receive::{BlockPart, Receiver};
+use crate::rlc::receive::{BlockPart, Receiver, Report};
 use crate::rlc::{Bsn, Mode, Numbering};
 use crate::tdma::Tick;
 use crate::wire::block::{self, Aligned, Read, Segment};
@@ -27,13 +27,20 @@ pub(super) struct DownTbf {
     /// Timeslots, timeslot 0 in the lowest bit.
     pub(super) slots: u8,
     numbering: Numbering,
-    receiver: Receiver,
+    pub(super) receiver: Receiver,
+    /// One after the highest block seen on the air.
+    pub(super) sent: Bsn,
+    /// The last report that the network received, and the one on the air.
+    pub(super) told: Option<Report>,
+    telling: Option<Report>,
+    /// The last block taken had data that were missing.
+    pub(super) fresh: bool,
     /// Blocks from V(Q) on, by number modulo a power of two that is no less than the window.
     held: Vec<Held>,
     next: Bsn,
     partial: Vec<u8>,
     /// Time of the last block.
-    pub(super) heard: Tick,
+    pub(super) last: Tick,
     /// Time of the final report.
     pub(super) finished: Option<Tick>,
 }
@@ -49,10 +56,14 @@ impl DownTbf {
             slots,
             numbering,
             receiver: Receiver::new(numbering, Mode::Acknowledged, numbering != Numbering::GPRS),
+            sent: 0,
+            told: None,
+            telling: None,
+            fresh: false,
             held: vec![Held::default(); numbering.window.next_power_of_two() as usize],
             next: 0,
             partial: Vec::new(),
-            heard: now,
+            last: now,
             finished: None,
         }
     }
@@ -67,15 +78,21 @@ impl DownTbf {
         self.slots >> slot & 1 == 1
     }
 
+    /// The network has received the report on the air.
+    pub(super) fn heard(&mut self) {
+        self.told = self.telling.take().or(self.told);
+    }
+
     fn at(&self, bsn: Bsn) -> usize {
         bsn as usize & (self.held.len() - 1)
     }
 
     /// A GPRS block has been decoded; returns the LLC frames that it completes, in order.
     pub(super) fn take(&mut self, read: &Read, octets: &[u8], now: Tick) -> Vec<Vec<u8>> {
-        self.heard = now;
+        self.last = now;
         let Some(bsn) = self.receiver.resolve(read.bsn) else { return Vec::new() };
-        if self.receiver.take(bsn, BlockPart::Whole, read.flag).duplicate {
+        self.fresh = !self.receiver.take(bsn, BlockPart::Whole, read.flag).duplicate;
+        if !self.fresh {
             return Vec::new();
         }
         let at = self.at(bsn);
@@ -85,12 +102,13 @@ impl DownTbf {
 
     /// An EGPRS RLC block, or half of one, has been decoded.
     pub(super) fn take_egprs(&mut self, unit: &Aligned, now: Tick) -> Vec<Vec<u8>> {
-        self.heard = now;
+        self.last = now;
         let Some(bsn) = self.receiver.resolve(unit.bsn) else { return Vec::new() };
         // With halves the final one of the TBF is known when both are there, from the flag of either.
         if self.receiver.take(bsn, unit.part, unit.flag).duplicate {
             return Vec::new();
         }
+        self.fresh = true;
         let at = self.at(bsn);
         let held = &mut self.held[at];
         let octets = match unit.part {
@@ -134,6 +152,7 @@ impl DownTbf {
     /// Packet Downlink Ack/Nack. `wants`: octets waiting, with which the mobile requests an uplink TBF.
     pub(super) fn report(&mut self, wants: Option<u16>, now: Tick) -> Vec<u8> {
         let report = self.receiver.report();
+        self.telling = Some(report);
         if report.last {
             self.finished.get_or_insert(now);
         }

@@ -1,13 +1,16 @@
 //! State of a mobile with a real PCU: packet access, its two TBFs, answers to polls, timers (3GPP TS 44.060
 //! sections 7 to 9).
 
+use super::changes::Away;
 use super::downlink::DownTbf;
 use super::gb;
 use super::store::Store;
 use super::uplink::{UpTbf, Uplink, UplinkReport};
 use crate::bssgp::Sgsn;
 use crate::cell::config::{Delays, UserConfig};
+use crate::cell::counts::UserCounts;
 use crate::coding::{Modulation, Scheme};
+use crate::mobility::Mobility;
 use crate::parameters::Id;
 use crate::quality::Quality;
 use crate::tdma::{self, Tick};
@@ -34,7 +37,7 @@ const REPEAT: std::ops::Range<u32> = 20..40;
 
 /// Content of an uplink block that a poll has reserved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Answer {
+pub(super) enum Answer {
     /// Packet Downlink Ack/Nack.
     Report,
     /// Packet Control Acknowledgement.
@@ -62,7 +65,7 @@ impl ChannelRequest {
 
 /// An unanswered channel request.
 #[derive(Clone, Copy)]
-struct Access {
+pub(super) struct Access {
     request: ChannelRequest,
     /// Time of its repetition.
     again: Tick,
@@ -78,13 +81,23 @@ pub(super) struct Phone {
     pub(super) delays: Delays,
     /// Block error processes, downlink and uplink.
     quality: [Quality; 2],
-    down: Option<DownTbf>,
-    up: Option<UpTbf>,
+    pub(super) down: Option<DownTbf>,
+    pub(super) up: Option<UpTbf>,
     pub(super) uplink: Uplink,
-    access: Option<Access>,
+    pub(super) access: Option<Access>,
     /// Time of a channel request in a report.
-    asked: Option<Tick>,
-    reserved: Vec<(Tick, u8, Answer)>,
+    pub(super) asked: Option<Tick>,
+    pub(super) reserved: Vec<(Tick, u8, Answer)>,
+    pub(super) mobility: Mobility,
+    pub(super) away: Option<Away>,
+    /// Frames for the layers above, for those who ask.
+    pub(super) signalling: VecDeque<Vec<u8>>,
+    /// The SGSN holds downlink frames until then.
+    pub(super) resumes: Time,
+    pub(super) use_of: UserCounts,
+    /// Last block period with a closed window of the uplink; below, whether the last block was sent with one.
+    pub(super) stalled: Option<Tick>,
+    pub(super) was_stalled: bool,
     chance: Stream,
     /// Packets of each direction.
     pub(super) stores: [Store; 2],
@@ -126,6 +139,13 @@ impl Phone {
             access: None,
             asked: None,
             reserved: Vec::new(),
+            mobility: Mobility::new(&config.mobility, name, seed),
+            away: None,
+            signalling: VecDeque::new(),
+            resumes: Time::ZERO,
+            use_of: UserCounts::default(),
+            stalled: None,
+            was_stalled: false,
             chance: seed.stream(name, "access"),
             stores: [Store::new(false, config.llc.n201), Store::new(true, config.llc.n201)],
             sgsn: Sgsn::new(config.sgsn),
@@ -148,7 +168,15 @@ impl Phone {
     /// Whether the network decodes a block of this mobile.
     pub(super) fn on_channel_response(&mut self, now: Tick, octets: &[u8]) -> bool {
         let (scheme, control) = block::kind_of(true, octets).unwrap_or((Scheme::Cs1, false));
-        self.quality[1].decodes(now, scheme, control)
+        let decodes = self.quality[1].decodes(now, scheme, control);
+        if !decodes {
+            self.use_of.up.errors += 1;
+        } else if control {
+            self.down.iter_mut().for_each(DownTbf::heard);
+        } else if self.up.as_mut().is_some_and(UpTbf::heard) {
+            self.use_of.up.duplicates += 1;
+        }
+        decodes
     }
 
     /// C/I of its uplink in tenths of a dB, as the base station measures it.
@@ -170,12 +198,18 @@ impl Phone {
 
     /// Timers of this block period; returns a channel request, if one is sent.
     pub(super) fn tick(&mut self, now: Tick) -> Option<ChannelRequest> {
+        self.move_about(now);
+        if self.is_away() {
+            return None;
+        }
+        self.count_period();
         if let Some(down) = &self.down {
             let over = match down.finished {
                 Some(then) => since(now, then) >= Id::T3192.span(),
-                None => since(now, down.heard) >= Id::T3190.span(),
+                None => since(now, down.last) >= Id::T3190.span(),
             };
             if over {
+                self.use_of.down.lost_tbfs += u64::from(down.finished.is_none());
                 self.down = None;
             }
         }
@@ -185,6 +219,7 @@ impl Phone {
                 || since(now, up.reported) >= Id::T3182.span() && self.uplink.sender.is_pending()
                 || up.is_contended() && begun;
             if lost {
+                self.use_of.up.lost_tbfs += 1;
                 self.up = None;
             }
         }
@@ -214,7 +249,7 @@ impl Phone {
 
     /// Handles a message on AGCH or PCH.
     pub(super) fn receive_common(&mut self, octets: &[u8], now: Tick) {
-        if !self.is_idle() || !self.quality[0].decodes(now, Scheme::Cs1, true) {
+        if self.is_away() || !self.is_idle() || !self.quality[0].decodes(now, Scheme::Cs1, true) {
             return;
         }
         match assignment::read_immediate(octets) {
@@ -227,7 +262,7 @@ impl Phone {
                 self.begin_up(UpTbf::new(tfi, all, coding, true, now));
             }
             Some(Assignment::Paged { tlli, tfi, slot, numbering }) if tlli == self.tlli => {
-                self.down = Some(DownTbf::new(tfi, 1 << slot, numbering, now));
+                self.begin_down(DownTbf::new(tfi, 1 << slot, numbering, now));
             }
             Some(Assignment::Rejected(request, wait)) => {
                 if let Some(access) = self.access.as_mut().filter(|a| a.request.reference() == request) {
@@ -238,7 +273,13 @@ impl Phone {
         }
     }
 
+    fn begin_down(&mut self, tbf: DownTbf) {
+        self.use_of.down.tbfs += 1;
+        self.down = Some(tbf);
+    }
+
     fn begin_up(&mut self, tbf: UpTbf) {
+        self.use_of.up.tbfs += 1;
         self.asked = None;
         self.uplink.begin(&tbf);
         self.up = Some(tbf);
@@ -250,19 +291,34 @@ impl Phone {
         let Some((scheme, control)) = block::kind_of(false, octets) else { return (false, Vec::new()) };
         // A mobile of GPRS demodulates GMSK only.
         let foreign = !self.egprs && scheme.properties().modulation != Modulation::Gmsk;
-        if foreign || !self.listens(slot) || !self.quality[0].decodes(now, scheme, control) {
+        if foreign || !self.listens(slot) {
             return (false, Vec::new());
         }
+        let decodes = self.quality[0].decodes(now, scheme, control);
+        if !control {
+            self.count_down(slot, octets, decodes);
+        }
+        if !decodes {
+            return (false, Vec::new());
+        }
+        self.use_of.decoded += 1;
+        let mut fresh = false;
         let usf = octets.first().map(|o| o & 7);
         let mine = self.up.as_ref().is_some_and(|u| u.usf[usize::from(slot)].is_some_and(|u| Some(u) == usf));
         let frames = if control {
             self.control(now, slot, octets);
             Vec::new()
-        } else if scheme.is_egprs() {
-            self.egprs_data(now, slot, octets)
         } else {
-            self.data(now, slot, octets)
+            self.down.iter_mut().for_each(|down| down.fresh = false);
+            let frames = if scheme.is_egprs() {
+                self.egprs_data(now, slot, octets)
+            } else {
+                self.data(now, slot, octets)
+            };
+            fresh = self.down.as_ref().is_some_and(|down| down.fresh);
+            frames
         };
+        self.use_of.decoded_for_nothing += u64::from(!fresh);
         (mine, frames)
     }
 
@@ -278,6 +334,8 @@ impl Phone {
             return Vec::new();
         };
         let frames = down.take(&read, octets, now);
+        let again = !down.fresh;
+        self.use_of.down.duplicates += u64::from(again);
         self.reserve(now, slot, read.header.poll, Answer::Report);
         frames
     }
@@ -286,6 +344,8 @@ impl Phone {
         let Some((header, units)) = block::read_egprs(false, octets) else { return Vec::new() };
         let Some(down) = self.down_of(header.tfi, slot).filter(|d| d.is_egprs()) else { return Vec::new() };
         let frames = units.iter().flat_map(|unit| down.take_egprs(unit, now)).collect();
+        let again = !down.fresh;
+        self.use_of.down.duplicates += u64::from(again);
         self.reserve(now, slot, header.poll, Answer::Report);
         frames
     }
@@ -311,20 +371,23 @@ impl Phone {
             Addressee::Uplink(tfi) => self.up.as_ref().is_some_and(|u| u.tfi == tfi),
             Addressee::Downlink(tfi) => self.down.as_ref().is_some_and(|d| d.tfi == tfi),
         };
+        let mine = match assigned {
+            Assignment::Downlink { to, .. } | Assignment::Uplink { to, .. } => is_mine(to),
+            _ => false,
+        };
+        self.use_of.down.control += u64::from(mine);
         match assigned {
-            Assignment::Downlink { to, tfi, slots, anew, numbering } if is_mine(to) => {
+            Assignment::Downlink { tfi, slots, anew, numbering, .. } if mine => {
                 let same = self.down.as_ref().filter(|d| tfi.is_none_or(|tfi| tfi == d.tfi) && !anew);
                 match (same.is_some_and(|d| d.finished.is_none()), tfi, &mut self.down) {
                     (true, _, Some(down)) => down.slots = slots,
-                    (_, Some(tfi), _) => self.down = Some(DownTbf::new(tfi, slots, numbering, now)),
+                    (_, Some(tfi), _) => self.begin_down(DownTbf::new(tfi, slots, numbering, now)),
                     _ => {}
                 }
                 self.reserve(now, slot, poll, Answer::Acknowledge);
             }
             // A mobile of EGPRS takes TBFs of EGPRS only.
-            Assignment::Uplink { to, tfi, usf, coding }
-                if is_mine(to) && coding.scheme.is_egprs() == self.egprs =>
-            {
+            Assignment::Uplink { tfi, usf, coding, .. } if mine && coding.scheme.is_egprs() == self.egprs => {
                 match (tfi, &mut self.up) {
                     (Some(tfi), None) => self.begin_up(UpTbf::new(tfi, usf, coding, false, now)),
                     (_, Some(up)) => up.usf = usf,
@@ -341,6 +404,8 @@ impl Phone {
         let tlli = self.tlli;
         let on_it = |u: &&mut UpTbf| u.tfi == report.tfi() && u.usf[usize::from(slot)].is_some();
         let Some(up) = self.up.as_mut().filter(on_it) else { return };
+        self.use_of.up.reports += 1;
+        self.use_of.down.control += 1;
         let mine = self.uplink.receive(up, report, tlli, now);
         if mine {
             self.reserve(now, slot, poll, Answer::Acknowledge);
@@ -353,6 +418,7 @@ impl Phone {
     /// Its uplink block: one that a poll reserved, or one that was granted.
     pub(super) fn send(&mut self, now: Tick, slot: u8, granted: bool) -> Option<Vec<u8>> {
         if let Some(i) = self.reserved.iter().position(|(t, s, _)| (*t, *s) == (now, slot)) {
+            self.use_of.up.control += 1;
             match self.reserved.remove(i).2 {
                 Answer::Acknowledge => return Some(message::control_ack(self.tlli)),
                 Answer::Report => {
@@ -362,13 +428,16 @@ impl Phone {
                         if wants.is_some() {
                             self.asked = Some(now);
                         }
+                        self.use_of.down.reports += 1;
                         return Some(down.report(wants, now));
                     }
                 }
             }
         }
         let up = self.up.as_mut().filter(|_| granted)?;
-        Some(self.uplink.block(up, self.tlli, now))
+        let octets = self.uplink.block(up, self.tlli, now);
+        self.count_up(self.uplink.reason, self.uplink.stalled, now);
+        Some(octets)
     }
 
     /// Datagram of a frame that leaves the SGSN.
@@ -400,6 +469,17 @@ impl Phone {
         let at = self.queued.iter().position(|(n, ..)| *n == id)?;
         let (_, number, _) = self.queued.remove(at)?;
         self.stores[0].end(number)
+    }
+
+    /// Keeps a frame for the layers above if no packet of the model is on its way; without a reader the oldest go.
+    pub(super) fn keep(&mut self, frame: &[u8]) {
+        const KEPT: usize = 16;
+        if self.stores[0].len() == 0 {
+            self.signalling.push_back(frame.to_vec());
+            if self.signalling.len() > KEPT {
+                self.signalling.pop_front();
+            }
+        }
     }
 
     /// Handles a BSSGP message that concerns this mobile.

@@ -6,6 +6,7 @@ use super::gb::{self, GbMessage};
 use super::phone::{ChannelRequest, Phone};
 use super::{Message, PcuInterface};
 use crate::bssgp::{Bucket, CellBucket, PduFate};
+use crate::cell::counts::UserCounts;
 use crate::tdma::{self, Tick};
 use crate::wire::block;
 use crate::wire::pcuif::{self, Info, PcuMessage};
@@ -113,6 +114,27 @@ impl Station {
         let accesses = self.phones.iter().map(|p| p.accesses).sum();
         let discarded = self.phones.iter().map(|p| p.discarded).sum();
         Counts { accesses, discarded, wrong, ..self.counts }
+    }
+
+    /// Radio use of a mobile.
+    pub fn user_counts(&self, user: usize) -> Option<UserCounts> {
+        self.phones.get(user).map(|phone| phone.use_of)
+    }
+
+    /// Sends an LLC frame of signalling from a mobile.
+    pub fn say(&mut self, user: usize, frame: Vec<u8>) {
+        self.phones.get_mut(user).into_iter().for_each(|phone| phone.uplink.push(frame.clone()));
+    }
+
+    /// The next LLC frame that a mobile has received on another SAPI than that of packets, or that carries no packet
+    /// of the model.
+    pub fn said(&mut self, user: usize) -> Option<Vec<u8>> {
+        self.phones.get_mut(user)?.signalling.pop_front()
+    }
+
+    /// Changes the TLLI of a mobile, as a new P-TMSI does (23.003 section 2.6).
+    pub fn rename(&mut self, user: usize, tlli: u32) {
+        self.phones.get_mut(user).into_iter().for_each(|phone| phone.tlli = tlli);
     }
 
     /// Whether the PCU has set up Gb for the cell.
@@ -231,7 +253,9 @@ impl Station {
                 self.granted[usize::from(slot)] = Some(i);
             }
             for frame in frames {
+                phone.keep(&frame);
                 let arrived = phone.stores[0].arrived(&frame);
+                phone.use_of.down.octets += arrived.packet.map_or(0, |p| u64::from(p.size));
                 self.drops.extend(arrived.lost.into_iter().map(|p| (p, DropReason::GivenUp)));
                 if let Some(packet) = arrived.packet {
                     let at = now + tdma::AIR + phone.delays.terminal;
@@ -250,7 +274,12 @@ impl Station {
         match heard {
             GbMessage::Frame(tlli, frame) => {
                 let Some(phone) = self.phones.iter_mut().find(|p| p.tlli == tlli) else { return };
+                if phone.on_cell_update(now) {
+                    let octets = crate::wire::gb::flush_in(pcuif::BVCI, tlli);
+                    self.told.push_back(Message { link: PcuInterface::Gb, octets });
+                }
                 let arrived = phone.stores[1].arrived(frame);
+                phone.use_of.up.octets += arrived.packet.map_or(0, |p| u64::from(p.size));
                 self.drops.extend(arrived.lost.into_iter().map(|p| (p, DropReason::GivenUp)));
                 if let Some(packet) = arrived.packet {
                     phone.out[1].push_back((now + phone.delays.core, packet));
@@ -272,9 +301,11 @@ impl Station {
         let Some(phone) = self.phones.get_mut(user) else {
             return self.drops.push((packet, DropReason::NoRoute));
         };
+        phone.use_of.down.offered += u64::from(packet.size);
         if phone.admit(packet, now) {
             self.advance(now);
         } else {
+            phone.use_of.down.full += 1;
             self.drops.push((packet, DropReason::QueueFull));
         }
     }
@@ -284,6 +315,7 @@ impl Station {
         let Some(phone) = self.phones.get_mut(user) else {
             return self.drops.push((packet, DropReason::NoRoute));
         };
+        phone.use_of.up.offered += u64::from(packet.size);
         let (_, frames) = phone.stores[1].take(packet);
         frames.into_iter().for_each(|frame| phone.uplink.push(frame));
     }
@@ -297,6 +329,10 @@ impl Station {
         let Station { phones, told, bucket, pass, drops, .. } = self;
         let mut sooner = |at: Time| *pass = Some(pass.map_or(at, |p: Time| p.min(at)));
         for phone in phones {
+            if phone.resumes > now {
+                sooner(phone.resumes);
+                continue;
+            }
             while let Some(at) = phone.sgsn.next_pass() {
                 if at > now {
                     sooner(at);
@@ -318,7 +354,9 @@ impl Station {
                         told.extend(octets.map(|octets| Message { link: PcuInterface::Gb, octets }));
                     }
                     Some(PduFate::Expired(id)) => {
-                        drops.extend(phone.expire(id).map(|p| (p, DropReason::Expired)));
+                        let ended = phone.expire(id);
+                        phone.use_of.down.expired += u64::from(ended.is_some());
+                        drops.extend(ended.map(|p| (p, DropReason::Expired)));
                     }
                     None => break,
                 }

@@ -1,9 +1,9 @@
 //! Capture format of a real PCU's messages: radio blocks in GSMTAP, NS and BSSGP over UDP.
 
 use super::{Message, PcuInterface};
-use crate::wire::{block, gb};
 use crate::wire::gsmtap::{self, Payload};
 use crate::wire::pcuif::{self, LARGEST, PcuMessage};
+use crate::wire::{block, gb};
 
 /// UDP port and payload of a message; `None` without a block or a datagram.
 pub fn datagram(message: &Message) -> Option<(u16, Vec<u8>)> {

@@ -4,7 +4,7 @@
 use crate::coding::Scheme;
 use crate::mac::countdown;
 use crate::rlc::receive::{BlockPart, Receiver, Report};
-use crate::rlc::send::{SendOptions, Sender, Unit as Sent};
+use crate::rlc::send::{Reason, SendOptions, Sender, Unit as Sent};
 use crate::rlc::{Bsn, Mode, Numbering};
 use crate::tdma::Tick;
 use crate::wire::assignment::UplinkCoding;
@@ -31,6 +31,9 @@ pub(super) struct UpTbf {
     /// Time of the last granted block; below, of the last report, or of the first data after it.
     pub(super) granted: Tick,
     pub(super) reported: Tick,
+    /// Blocks that have reached the network, and those on the air.
+    reached: Receiver,
+    aired: Vec<Bsn>,
 }
 
 impl UpTbf {
@@ -53,6 +56,8 @@ impl UpTbf {
             begun: now,
             granted: now,
             reported: now,
+            reached: Receiver::new(coding.numbering, Mode::Acknowledged, false),
+            aired: Vec::new(),
         }
     }
 
@@ -64,6 +69,14 @@ impl UpTbf {
     /// Its timeslots, timeslot 0 in the lowest bit.
     pub(super) fn slots(&self) -> u8 {
         (0..8).filter(|s| self.usf[*s as usize].is_some()).fold(0, |mask, s| mask | 1 << s)
+    }
+
+    /// The network has decoded the block on the air; whether it had all of its data before.
+    pub(super) fn heard(&mut self) -> bool {
+        let aired = std::mem::take(&mut self.aired);
+        let reached = &mut self.reached;
+        let mut known = |bsn: &Bsn| reached.take(*bsn, BlockPart::Whole, false).duplicate;
+        !aired.is_empty() && aired.iter().map(|bsn| known(bsn)).filter(|known| *known).count() == aired.len()
     }
 
     /// Whether a block carries the TLLI.
@@ -80,6 +93,9 @@ pub(super) struct Uplink {
     first: u32,
     /// Frames that wait for a TBF.
     waiting: VecDeque<Vec<u8>>,
+    /// Of the last block: the reason, if it had data, and whether the window was closed.
+    pub(super) reason: Option<Reason>,
+    pub(super) stalled: bool,
 }
 
 impl Uplink {
@@ -91,11 +107,20 @@ impl Uplink {
             frames: VecDeque::new(),
             first: 0,
             waiting: VecDeque::new(),
+            reason: None,
+            stalled: false,
         }
     }
 
     pub(super) fn push(&mut self, frame: Vec<u8>) {
         self.waiting.push_back(frame);
+    }
+
+    /// Adds a frame for want of others.
+    pub(super) fn say(&mut self, frame: Vec<u8>) {
+        if self.wants().is_none() {
+            self.push(frame);
+        }
     }
 
     /// Octets waiting for a TBF, limited to the range of a channel request; `None` if nothing waits.
@@ -137,6 +162,7 @@ impl Uplink {
             self.join();
         }
         let stalled = self.sender.is_stalled();
+        (self.stalled, self.reason) = (stalled, None);
         let (scheme, named) = match tbf.contention {
             Some(scheme) => (scheme, true),
             None => (tbf.coding.scheme, false),
@@ -145,7 +171,9 @@ impl Uplink {
         let Some(block) = self.sender.next(now, scheme, true) else {
             return message::uplink_dummy(tlli);
         };
+        self.reason = Some(block.first.reason);
         let mut units: Vec<Sent> = block.units().collect();
+        tbf.aired = units.iter().map(|unit| unit.bsn).collect();
         // The numbers of a radio block of two ascend.
         units.sort_by_key(|unit| unit.bsn);
         for unit in &units {

@@ -414,15 +414,13 @@ mod tests {
         let rest = BitWriter::new().put(0b11, 2).put(0, 2).put(1, 1).put(5, 5).put(0, 2).put(3, 3).put(0, 2);
         octets.extend(rest.put(1, 2).put(0, 1).put(0, 1).put(0, 5).put(0, 2).filled(11));
         let coding = UplinkCoding::gprs(1, false).unwrap();
-        let access =
-            Assignment::Access { request: Request::Octet(0x78), tfi: 5, slot: 7, usf: 3, coding };
+        let access = Assignment::Access { request: Request::Octet(0x78), tfi: 5, slot: 7, usf: 3, coding };
         assert_eq!(read_immediate(&octets), Some(access));
         let mut paged = octets[..12].to_vec();
         let rest = BitWriter::new().put(0b11, 2).put(1, 2).put(0xb876_5432, 32).put(1, 1).put(9, 5);
         let mut egprs = paged.clone();
         paged.extend(rest.clone().put(0, 12).filled(11));
-        let expected =
-            |numbering| Some(Assignment::Paged { tlli: 0xb876_5432, tfi: 9, slot: 7, numbering });
+        let expected = |numbering| Some(Assignment::Paged { tlli: 0xb876_5432, tfi: 9, slot: 7, numbering });
         assert_eq!(read_immediate(&paged), expected(Numbering::GPRS));
         // H (0 against 0x2b), and the code 1 of the window.
         egprs.extend(rest.put(0, 12).put(0b1, 1).put(1, 5).filled(11));

@@ -349,9 +349,8 @@ fn segments(mut at: usize, end: usize, lengths: &[usize], rest: bool) -> Option<
 /// Coding scheme of a radio block by its length, and whether it is a control block (always CS-1). `None` for other
 /// lengths.
 pub fn kind_of(up: bool, block: &[u8]) -> Option<(Scheme, bool)> {
-    let egprs = Scheme::EGPRS
-        .iter()
-        .find(|s| usize::from(s.properties().octets[usize::from(up)]) == block.len());
+    let egprs =
+        Scheme::EGPRS.iter().find(|s| usize::from(s.properties().octets[usize::from(up)]) == block.len());
     let scheme = egprs.copied().or_else(|| scheme_of(block.len()))?;
     Some((scheme, scheme == Scheme::Cs1 && block.first()? >> 6 != 0))
 }

@@ -300,7 +300,16 @@ fn egprs_uplink_ack_of(mut r: BitReader<'_>) -> Option<Message> {
     }
     let complete = first.wrapping_sub(1) & 2047;
     let length = length as u8;
-    Some(Message::EgprsUplinkAck(EgprsAckNack { tfi, scheme, resegment, tlli, last, complete, length, received }))
+    Some(Message::EgprsUplinkAck(EgprsAckNack {
+        tfi,
+        scheme,
+        resegment,
+        tlli,
+        last,
+        complete,
+        length,
+        received,
+    }))
 }
 
 /// Message of an uplink control block; `None` for other blocks.

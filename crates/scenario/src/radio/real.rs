@@ -19,10 +19,26 @@ const OWN: &[(&str, &[&str])] = &[
     ("errors", &[]),
     ("llc", &["n201"]),
     ("sgsn", &["buffer", "lifetime"]),
+    ("reselection", RESELECTION),
     ("delays", &["core", "terminal"]),
 ];
 /// Tables of which only some keys are permitted.
-const PARTS: &[&str] = &["llc", "sgsn", "delays"];
+const PARTS: &[&str] = &["llc", "sgsn", "delays", "reselection"];
+/// Keys of a reselection that leads back to the cell; access and cell update are real there.
+const RESELECTION: &[&str] = &[
+    "every",
+    "at",
+    "file",
+    "control",
+    "standing",
+    "synchronise",
+    "system-information",
+    "assisted",
+    "resume",
+    "failure",
+    "failed",
+    "deletes",
+];
 
 /// Checks that the bearer has permitted keys only; each other key is an error.
 pub(super) fn fits(r: Reader<'_>, cx: &Cx<'_>) -> bool {
@@ -94,6 +110,6 @@ fn refuse(key: &str, tree: &Tree, r: Reader<'_>, cx: &Cx<'_>) {
     cx.push(
         Diagnostic::error("conflict", tree.place, format!("`{key}` has no effect beside `pcu`: the program decides it"))
             .also(r.tree.place, "the bearer with a real PCU")
-            .help("cell, timeslots, class, scheme (at most), errors, llc.n201, sgsn.buffer, sgsn.lifetime, delays.core and delays.terminal go with it"),
+            .help("cell, timeslots, class, scheme (at most), errors, llc.n201, sgsn.buffer, sgsn.lifetime, delays.core, delays.terminal and times of reselection go with it"),
     );
 }
