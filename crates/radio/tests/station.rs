@@ -164,7 +164,7 @@ fn packets_pass_a_real_pcu() {
 /// of a tenth of the blocks. Packets arrive in order.
 #[test]
 fn packets_pass_a_real_pcu_in_egprs() {
-    for scheme in [Scheme::Mcs2, Scheme::Mcs4, Scheme::Mcs6, Scheme::Mcs9] {
+    for scheme in [Scheme::Mcs2, Scheme::Mcs9] {
         let mut user = UserConfig::new("phone");
         for direction in [&mut user.down, &mut user.up] {
             direction.scheme = scheme;

@@ -75,8 +75,8 @@ impl UpTbf {
     pub(super) fn heard(&mut self) -> bool {
         let aired = std::mem::take(&mut self.aired);
         let reached = &mut self.reached;
-        let mut known = |bsn: &Bsn| reached.take(*bsn, BlockPart::Whole, false).duplicate;
-        !aired.is_empty() && aired.iter().map(|bsn| known(bsn)).filter(|known| *known).count() == aired.len()
+        let known = |bsn: &Bsn| reached.take(*bsn, BlockPart::Whole, false).duplicate;
+        !aired.is_empty() && aired.iter().map(known).filter(|known| *known).count() == aired.len()
     }
 
     /// Whether a block carries the TLLI.

@@ -5,7 +5,11 @@ use std::io::{Read, Write};
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+/// The program has one port for its command line, so that two at once cannot be.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// The running program.
 pub(crate) struct Program {
@@ -13,6 +17,7 @@ pub(crate) struct Program {
     bts: Socket,
     pub(crate) sgsn: UdpSocket,
     folder: tempfile::TempDir,
+    _alone: MutexGuard<'static, ()>,
 }
 
 impl Drop for Program {
@@ -29,6 +34,7 @@ impl Program {
         if !Path::new(program).exists() {
             return None;
         }
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().ok()?;
         let path = folder.path().join("pcu.sock");
         let listener = Socket::new(Domain::UNIX, Type::SEQPACKET, None).ok()?;
@@ -48,7 +54,7 @@ impl Program {
         let accepted = listener.accept();
         let log = || std::fs::read_to_string(folder.path().join("log")).unwrap_or_default();
         let Ok((bts, _)) = accepted else { panic!("osmo-pcu does not connect: {}", log()) };
-        Some(Program { child, bts, sgsn, folder })
+        Some(Program { child, bts, sgsn, folder, _alone: alone })
     }
 
     /// Output so far.
