@@ -2,14 +2,20 @@
 
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::io::{Read, Write};
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The program has one port for its command line, so that two at once cannot be.
+/// One at a time in a process: the program's timers run on the real clock.
 static ALONE: Mutex<()> = Mutex::new(());
+
+/// Address of this process for the program's command line, whose port (4240) is fixed: test programs run at once. A
+/// process number has at most 22 bits.
+fn address() -> Ipv4Addr {
+    Ipv4Addr::from(0x7f40_0000 | std::process::id() & 0x3f_ffff)
+}
 
 /// The running program.
 pub(crate) struct Program {
@@ -43,7 +49,8 @@ impl Program {
         listener.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
         let sgsn = UdpSocket::bind(("127.0.0.1", 0)).ok()?;
         sgsn.set_nonblocking(true).ok()?;
-        std::fs::write(folder.path().join("pcu.cfg"), text(path.to_str()?)).ok()?;
+        let text = text(path.to_str()?).replace("line vty\n", &format!("line vty\n bind {}\n", address()));
+        std::fs::write(folder.path().join("pcu.cfg"), text).ok()?;
         let child = Command::new(program)
             .args(["-c", "pcu.cfg"])
             .current_dir(folder.path())
