@@ -109,7 +109,7 @@ pub struct Tally {
     pub unneeded: u64,
     /// Timeouts whose retransmission was unneeded.
     pub spurious_timeouts: u64,
-    /// All other timeouts.
+    /// Timeouts whose retransmission was needed.
     pub genuine_timeouts: u64,
     /// Fast retransmits whose retransmission was unneeded.
     pub spurious_fast: u64,

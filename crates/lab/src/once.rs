@@ -99,7 +99,7 @@ pub(crate) fn run_in_parts<E>(
 pub(crate) struct Running<'m> {
     run: Run<'m>,
     pending: Pending,
-    /// End of the drain, once it has begun.
+    /// Latest end of the drain, once the drain has begun.
     drained: Option<Time>,
 }
 

@@ -27,7 +27,7 @@ pub struct PacketPositions {
     pub until: f64,
     /// Hops left out because there were more than [`MOST_HOPS`].
     pub left_out: u64,
-    /// Gates while closed and states while in force: name, from, until.
+    /// Intervals of closed gates and of states: name, start, end, s.
     pub weather: Vec<(String, f64, f64)>,
 }
 
@@ -36,7 +36,7 @@ pub struct PacketPositions {
 pub struct Hops {
     /// Index into [`PacketPositions::links`].
     pub link: Vec<u32>,
-    /// Packet id.
+    /// Packet number.
     pub packet: Vec<u64>,
     /// Bytes on the link.
     pub size: Vec<u32>,

@@ -27,7 +27,7 @@ pub struct Direction {
     pub timeslots: u8,
     /// Coding scheme of data blocks.
     pub scheme: String,
-    /// C/I, dB; none where the block error rate is given.
+    /// C/I, dB; none where the scenario sets a block error rate.
     pub ci_db: Option<f64>,
 }
 

@@ -82,7 +82,7 @@ pub struct SweepControl<'a> {
 pub struct RepetitionResults {
     /// Measures of each flow, then of each command that is not a server, in the order of the model.
     pub measures: Vec<FlowMeasures>,
-    /// Populations of networks of cells.
+    /// Names and metrics of the populations of networks of cells.
     pub populations: Vec<(String, FlowMeasures)>,
     /// Rows of the further tables (users, cells and others), in the order of [`tables::all`].
     pub beside: Vec<tables::Rows>,

@@ -23,7 +23,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use transport::tcp::Role;
 use transport::tcp::config::{Handshake, PathMtu};
 
-/// The first node's address; the others follow.
+/// Address of the first node, 10.0.0.1; node n has this address plus n.
 const FIRST_ADDRESS: u32 = 0x0a00_0001;
 /// Port of the listening end.
 const LISTENS: u16 = 5001;
@@ -56,7 +56,7 @@ pub(super) struct Collector<'m, 'a> {
     numbers: Vec<u16>,
     /// Packet number and cause of transmission of the next packet that a host sends.
     cause: Option<(u64, Cause)>,
-    /// Number of retransmitted byte ranges in that packet.
+    /// Number of retransmitted byte ranges in the packet of `cause`.
     again: usize,
     /// Whether the listening end has received data, for each flow.
     got_data: Vec<bool>,

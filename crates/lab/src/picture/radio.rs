@@ -25,7 +25,7 @@ struct BearerDirection {
     /// LLC frames outstanding, and the time of the last arrival.
     outstanding: u64,
     quiet_since: f64,
-    /// Time of the last discarded LLC frame, and the number of discarded frames.
+    /// Time of the last discarded LLC frame, s, and the number of discarded frames.
     discarded: Option<(f64, u64)>,
     /// Run of dummy blocks: start, end, count.
     dummies: Option<(f64, f64, u64)>,

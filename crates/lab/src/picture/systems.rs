@@ -10,9 +10,9 @@ use scenario::model::Model;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Grid points along each side of the area.
+/// Number of grid points along each side of the map.
 const POINTS: usize = 120;
-/// Upper bound of time steps.
+/// Upper bound of time steps of the map.
 const MOMENTS: usize = 120;
 /// Upper bound of mobiles drawn.
 const MOBILES: usize = 600;
