@@ -29,10 +29,10 @@ pub struct Dialogue {
     pub unknown: Vec<String>,
 }
 
-/// Time, seconds from the establishment of the connection.
+/// One event of a dialogue.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// Time, seconds.
+    /// Time, seconds from the establishment of the connection.
     pub t: f64,
     /// Event or expectation.
     pub what: DialogueEvent,

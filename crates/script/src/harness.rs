@@ -79,7 +79,7 @@ impl TestHarness {
         }
     }
 
-    /// True once [`MAX_EXPIRIES`] timers have expired.
+    /// True once `MAX_EXPIRIES` timers have expired.
     pub fn out_of_expiries(&self) -> bool {
         self.expiries_left == 0
     }
@@ -133,7 +133,7 @@ impl TestHarness {
         matches!(self.log.get(moment), Some(LogEntry { what: EventKind::Out { ect: true, .. }, .. }))
     }
 
-    /// The application writes now. False if the script would exceed [`MAX_BYTES`]: nothing is written.
+    /// The application writes now. False if the script would exceed `MAX_BYTES`: nothing is written.
     #[must_use]
     pub fn write(&mut self, bytes: u64) -> bool {
         let Some(left) = self.bytes_left.checked_sub(bytes) else { return false };

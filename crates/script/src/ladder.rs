@@ -11,9 +11,9 @@ use std::fmt::Write;
 /// Size and colour of a ladder diagram.
 #[derive(Clone, Copy, Debug)]
 pub struct LadderOptions {
-    /// Maximum number of lines; earlier lines are left out.
+    /// Maximum line width, columns; clamped to 40 to 100.
     pub width: usize,
-    /// Lines at most: the last ones count.
+    /// Maximum number of lines; earlier lines are left out.
     pub lines: usize,
     /// Highlight the line of the failure.
     pub colour: bool,
