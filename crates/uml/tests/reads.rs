@@ -110,8 +110,8 @@ fn what_is_not_read_closes_the_window() {
     }
 }
 
-/// TB-23: one application reads a model's connection, and the kernel of this machine in real time. All keep one set of
-/// bounds. Kernels differ in the delay of window updates, so times differ by less than the time to read the buffer.
+/// TB-23: one application reads a model's connection, a kernel's in virtual time, and one of this machine's kernel
+/// in real time, within equal bounds. Kernels differ in the delay of window updates, so times differ by less than the time to read the buffer.
 #[test]
 fn a_reader_is_as_slow_by_either_clock() {
     let Some(kernels) = kernels() else { return };

@@ -1,5 +1,5 @@
-//! The claim: kernels in virtual time use IPv6 as they use IPv4, with 20 B more of header, with each other and with
-//! models. Needs a kernel built for that; without one each test reports this and is skipped.
+//! Tests of IPv6 between kernels in virtual time and with models: as IPv4, with 20 B more of headers. Needs a kernel
+//! for virtual time; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -50,7 +50,7 @@ fn a_download_takes_what_its_bytes_take() {
     let Some(kernels) = kernels() else { return };
     let kernel = "{ linux = { ip = 6, cc = \"cubic\" } }";
     let packets = (200e3_f64 / 1428.0).ceil();
-    // Two ways for the opening, with 80 B each; one way for the data.
+    // The handshake crosses the path twice, with 80 B each; the data once.
     let least = 0.9 + 2.0 * 80.0 * 8.0 / 30e3 + (200e3 + packets * 72.0) * 8.0 / 30e3;
     for transport in [
         kernel.to_owned(),
