@@ -106,7 +106,7 @@ impl Element for FramePort {
         {
             wire::set_ecn(inner, packet.ecn);
             if self.config.framing == Framing::Ppp {
-                hdlc::mend(&mut bytes);
+                hdlc::update_check(&mut bytes);
             }
         }
         if packet.flags.has(Flags::CORRUPT) {
