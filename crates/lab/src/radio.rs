@@ -1,4 +1,5 @@
-//! Radio metrics of a flow: the counters of the mobiles on whose bearers it runs.
+//! Radio metrics of a flow over GPRS, circuit, WCDMA and cdma2000 bearers: block and retransmission counters,
+//! octets on the air, charges, circuit losses.
 
 use crate::measure::FlowMeasures;
 use ::radio::cell::Cell;
@@ -72,7 +73,7 @@ fn is_inside_the_pcu(metric: Metric) -> bool {
     )
 }
 
-/// The counters of a bearer's mobile.
+/// Counters of the mobile of a bearer.
 pub(crate) fn counts(world: &World, bearer: usize) -> Option<UserCounts> {
     let (id, user) = *world.bearers.get(bearer)?;
     match world.network.element::<Cell>(id) {
@@ -84,7 +85,7 @@ pub(crate) fn counts(world: &World, bearer: usize) -> Option<UserCounts> {
     }
 }
 
-/// Octets of a direction's radio blocks: new data, repeated data, and the remaining blocks, which are CS-1.
+/// Octets in radio blocks of a direction: new data, retransmitted data, and all other blocks, which are CS-1.
 fn octets(scheme: Scheme, up: bool, counts: &DirectionCounts) -> [u64; 3] {
     let block = u64::from(scheme.properties().octets[usize::from(up)]);
     let control = u64::from(Scheme::Cs1.properties().octets[usize::from(up)]);
@@ -107,7 +108,7 @@ fn on_air(kind: &BearerKind, counts: &UserCounts) -> [u64; 3] {
     [0, 1, 2].map(|i: usize| down[i] + up[i])
 }
 
-/// Cost of the use of bearers, and the part that volume charging omits.
+/// Cost metrics of bearers: total cost, and the part that volume charging omits.
 fn bill(metric: Metric, all: &[(&BearerKind, &UserCounts)]) -> Option<f64> {
     let air = |from: usize| -> f64 {
         let of =
@@ -142,7 +143,7 @@ fn bill(metric: Metric, all: &[(&BearerKind, &UserCounts)]) -> Option<f64> {
     (!bills.is_empty()).then(|| bills.iter().map(|b| b[at]).sum())
 }
 
-/// Losses of circuits by cause.
+/// Circuit disconnections by cause.
 fn disconnections(metric: Metric, all: &[[(Cause, u64); 3]]) -> Option<f64> {
     let cause = match metric {
         Metric::DisconnectionsHandover => Cause::Handover,

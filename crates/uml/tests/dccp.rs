@@ -1,6 +1,6 @@
-//! The claim: DCCP of a real kernel carries messages and bulk data in virtual time, and the model's rate with CCID 3
-//! is close to the kernel's. Needs a kernel with DCCP under the name `default` or `dccp`; without one each test
-//! reports this and is skipped.
+//! Tests of DCCP of a real kernel in virtual time: messages and bulk data, and its CCID 3 rate beside the
+//! model's. Needs a kernel with DCCP under the name `default` or `dccp`; without one each test reports this
+//! and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -10,7 +10,7 @@ use scenario::Model;
 use scenario::metric::Metric;
 use uml::{KernelOutcome, Kernels, kernel};
 
-/// The kernel with DCCP, if there is one.
+/// The kernel with DCCP, if it is built.
 fn speakers() -> Option<Kernels> {
     let cache = common::variable("XDG_CACHE_HOME");
     let cache = cache.or_else(|| Some(common::variable("HOME")?.join(".cache")))?.join("williwaw");
@@ -37,7 +37,8 @@ fn get(outcome: &KernelOutcome, metric: Metric) -> f64 {
     outcome.ran.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
-/// RT-05: messages of a kernel's DCCP arrive in order, all of them on a clean path, and the run is the same twice.
+/// RT-05: messages over a kernel's DCCP arrive in order, all of them on a clean path, and a repeated run is
+/// equal.
 #[test]
 fn messages_go_over_dccp_of_a_kernel() {
     let Some(kernels) = speakers() else { return };
@@ -50,8 +51,8 @@ fn messages_go_over_dccp_of_a_kernel() {
         assert!(facts.faults.is_empty() && outcome.ran.complete, "ccid {ccid}: {:?}", facts.faults);
         let sent = get(&outcome, Metric::MessagesSent);
         assert_eq!((sent, get(&outcome, Metric::MessagesDelivered)), (250.0, 250.0), "ccid {ccid}");
-        // The connection takes a round trip, and CCID 3 begins with a few packets in each: no message is here before
-        // its own bytes and the way.
+        // The connection takes a round trip, and CCID 3 starts with few packets per round trip: no message
+        // arrives before the propagation delay and its transmission time.
         let alone = 0.1 + (160.0 + 36.0) * 8.0 / 1e6;
         assert!(get(&outcome, Metric::MessageDelay) > alone, "ccid {ccid}");
         assert!(play(&kernels, &model, 0).capture == outcome.capture, "a repetition differs from itself");
@@ -77,13 +78,13 @@ const PATH: &str = r#"
     limit = "45 s"
 "#;
 
-/// A path: its name, its changes of [`PATH`], and further keys of its hop.
+/// A path: its name, its changes of [`PATH`], and further keys of the hop.
 type Way = (&'static str, &'static [&'static str], &'static str);
 const LOSS_1: &str = "[[hop.loss]]\nname = \"air\"\ndirections = \"down\"\nprobability = 0.01";
 const LOSS_3: &str = "[[hop.loss]]\nname = \"air\"\ndirections = \"down\"\nprobability = 0.03";
 const PAUSE: &str = "[[hop.gate]]\nname = \"pause\"\nevery = \"15 s\"\nlasts = \"3 s\"";
 
-/// Ten paths.
+/// The ten paths of the comparison.
 const PATHS: &[Way] = &[
     ("400 kbit/s, 50 ms, 20 packets", &[], ""),
     (
@@ -134,7 +135,7 @@ fn on((_, change, more): &Way, transport: &str) -> Model {
     model(&PATH.replace("MORE", more), &[*change, &[&*transport]].concat())
 }
 
-/// RT-05, RT-06: CCID 3 of the model beside the kernel's on ten paths: packets delivered in 30 s.
+/// RT-05, RT-06: CCID 3 of the model and of the kernel on ten paths: packets delivered in 30 s.
 #[test]
 fn ccid_3_lies_beside_the_kernels_on_ten_paths() {
     let Some(kernels) = speakers() else { return };
@@ -146,7 +147,8 @@ fn ccid_3_lies_beside_the_kernels_on_ten_paths() {
         let ours = own.flows[0].get(Metric::SegmentsDelivered).unwrap_or(f64::NAN);
         let ratio = ours / theirs;
         println!("{}: model {ours}, kernel {theirs}, ratio {ratio:.3}", way.0);
-        // RFC 5348 section 5.2 makes several loss events of the hole that a pause leaves: there the model may be slower.
+        // RFC 5348 section 5.2 counts the gap of an outage as several loss events: there the model may be
+        // slower.
         let least = if way.2 == PAUSE { 0.85 } else { 0.95 };
         if !(least..=1.1).contains(&ratio) {
             far.push((way.0, ratio));

@@ -1,5 +1,6 @@
-//! The claim: a TCP download passes Debian's osmo-pcu inside a kernel in virtual time, and each run is repeatable.
-//! Needs a kernel for virtual time and the package osmo-pcu; without one each test reports this and is skipped.
+//! Test of Debian's osmo-pcu inside of a guest kernel in virtual time: a TCP download passes it, and each run
+//! is repeatable. Needs a kernel for virtual time and the package osmo-pcu; without one each test reports
+//! this and is skipped.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "a test that says what it costs")]
 
@@ -13,7 +14,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use uml::{KernelOutcome, Kernels, Options};
 
-/// The SYN finds an idle mobile: the downlink TBF is assigned on PCH. Acknowledgements are asked for in its reports.
+/// The SYN finds an idle mobile: the downlink TBF is assigned on PCH. The mobile requests uplink TBFs for
+/// ACKs in its reports.
 const DOWNLOAD: &str = r#"
     williwaw = 1
     [[hop]]
@@ -49,13 +51,13 @@ fn use_of(outcome: &KernelOutcome) -> UserCounts {
     station.user_counts(0).expect("one phone")
 }
 
-/// Everything that was recorded, as text.
+/// All recorded events, as text.
 fn record(outcome: &KernelOutcome) -> String {
     let records = outcome.ran.world.network.records();
     format!("{:?} {:?} {records:?}", counts(outcome), outcome.ran.complete)
 }
 
-/// Seconds of processor of this process and of the children that it has waited for.
+/// Processor time of this process and of its reaped children, s.
 fn processor() -> f64 {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after = text.rsplit(')').next().unwrap_or_default();
@@ -68,7 +70,7 @@ fn there() -> Option<Kernels> {
     has("osmo-pcu").then_some(kernels)
 }
 
-/// Issue 20, item 8: a download over the real PCU, with block errors, twice: the same to the last event.
+/// Issue 20, item 8: a download over the real PCU with block errors; two runs are equal to the last event.
 #[test]
 fn a_download_passes_a_real_pcu() {
     let Some(kernels) = there() else { return };
@@ -144,8 +146,8 @@ fn a_download_survives_changes_of_cell() {
     assert_eq!(record(&one), record(&two));
 }
 
-/// Two mobiles of multislot class 4 share three timeslots of one real PCU, one up and one down: both transfers end, and the
-/// first asked on the RACH.
+/// Two mobiles of multislot class 4 share three timeslots of one real PCU, one uplink and one downlink: both
+/// transfers end, and the first access was on the RACH.
 #[test]
 fn two_mobiles_share_a_real_pcu() {
     let Some(kernels) = there() else { return };

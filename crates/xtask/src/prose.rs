@@ -1,22 +1,22 @@
-//! Documentation check of sentences: no page has one of more than [`LIMIT`] words.
+//! Documentation check of sentences: at most [`LIMIT`] words each, in `docs/` and the README.
 //!
-//! Read are the pages of `docs/`, the README and that of the benches. A sentence ends at `.`, `?` or `!` before white
-//! space and a capital letter, figure or code. In the cell of a table a clause before `;` or `:` counts alone. Code, a list
-//! in braces and the target of a link count as one word, an item of a list of code as none. Headings and code blocks are
-//! not read.
+//! A sentence ends at `.`, `?` or `!` before white space and a capital letter, digit or code. In a table
+//! cell, clauses before `;` or `:` count separately. Code, a list in braces and the target of a link count as
+//! one word, an item of a list of code as none. Headings and code blocks are not checked.
 
 use crate::Findings;
 use crate::tree::Tree;
 
-/// Most words of a sentence.
+/// Maximum number of words of a sentence.
 const LIMIT: usize = 32;
-/// What stands for code, and for code in a list.
+/// Placeholder of code.
 const CODE: &str = "`c`";
+/// Placeholder of code in a list.
 const ITEM: &str = "`c`,";
 /// Pages outside of `docs/`.
 const READMES: [&str; 1] = ["README.md"];
 
-/// Reports sentences that are too long, with the line on which their paragraph begins.
+/// Reports sentences that are too long, with the first line of their paragraph.
 pub(crate) fn check(tree: &Tree, findings: &mut Findings) {
     for (page, text) in tree.all().filter(|(path, _)| path.ends_with(".md")) {
         if page.starts_with("docs/") || READMES.contains(&page) {
@@ -29,7 +29,7 @@ pub(crate) fn check(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// Sentences of more than [`LIMIT`] words: line of the paragraph, number of words.
+/// Sentences of more than [`LIMIT`] words: first line of the paragraph, number of words.
 fn long(text: &str) -> Vec<(usize, usize)> {
     let count = |sentence: &str| {
         sentence.split_whitespace().filter(|w| w.contains(char::is_alphanumeric) && *w != ITEM).count()
@@ -76,7 +76,7 @@ fn item(line: &str) -> Option<&str> {
     (mark == "-" || mark == "*" || number).then_some(rest)
 }
 
-/// The text with one word in place of code, and without the targets of links.
+/// The text with one word in place of code, without the targets of links.
 fn plain(text: &str) -> String {
     let code = text.split('`').enumerate().map(|(i, part)| if i % 2 == 1 { CODE } else { part });
     let mut out = String::new();
@@ -90,7 +90,7 @@ fn plain(text: &str) -> String {
     out + rest
 }
 
-/// The text without what stands in braces: a list of options is no sentence.
+/// The text without lists in braces, which are no sentences.
 fn without_braces(text: &str) -> String {
     let mut inside = false;
     let keep = |c: &char| match c {
