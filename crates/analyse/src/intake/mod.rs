@@ -1,4 +1,5 @@
-//! Capture intake: observations of segments, duplicate frames, order of time, the capture point.
+//! Capture intake of the analyser: observations of TCP segments, time order, duplicate frames, position of the capture
+//! point, memory limits.
 
 pub mod capture_point;
 pub(crate) mod dedup;
