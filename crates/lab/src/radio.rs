@@ -6,6 +6,7 @@ use ::radio::cell::counts::{DirectionCounts, UserCounts};
 use ::radio::coding::Scheme;
 use ::radio::framed::config::Cause;
 use ::radio::framed::element::Framed;
+use ::radio::pcu::Station;
 use ::radio::tdma;
 use scenario::build::World;
 use scenario::metric::Metric;
@@ -33,7 +34,12 @@ pub(crate) fn add(model: &Model, world: &World, all: &mut [FlowMeasures]) {
             .filter_map(|i| world.network.element::<Framed>(world.bearers.get(*i)?.0))
             .map(Framed::disconnections)
             .collect();
+        let real = |i: &usize| matches!(&model.bearers[*i].kind, BearerKind::Gprs(of) if of.pcu.is_some());
+        let unknown = bearers.iter().any(real);
         for (metric, value) in Metric::ALL.iter().zip(&mut measures.values) {
+            if unknown && is_inside_the_pcu(*metric) {
+                continue;
+            }
             let number = number(*metric, &counts)
                 .or_else(|| bill(*metric, &paid))
                 .or_else(|| disconnections(*metric, &lost));
@@ -44,11 +50,36 @@ pub(crate) fn add(model: &Model, world: &World, all: &mut [FlowMeasures]) {
     }
 }
 
+/// Metrics whose values a real PCU keeps to itself, or that its bearer does not have: its send window, the time to
+/// repair a block, the coding scheme of each block, LLC in acknowledged mode, deletion at changes of cell.
+fn is_inside_the_pcu(metric: Metric) -> bool {
+    use Metric::*;
+    matches!(
+        metric,
+        RlcStalls
+            | RlcStalled
+            | RlcRepair
+            | RadioOctets
+            | RadioOctetsUnbilled
+            | BillGateway
+            | BillRadio
+            | BillSurcharges
+            | LlcDuplicates
+            | LlcRepeated
+            | LlcRepeatedOctets
+            | LlcGap
+            | PacketsFlushed
+    )
+}
+
 /// The counters of a bearer's mobile.
 pub(crate) fn counts(world: &World, bearer: usize) -> Option<UserCounts> {
     let (id, user) = *world.bearers.get(bearer)?;
     match world.network.element::<Cell>(id) {
         Some(cell) => cell.counts(user),
+        None if world.network.element::<Station>(id).is_some() => {
+            world.network.element::<Station>(id)?.user_counts(user)
+        }
         None => world.network.element::<Framed>(id).map(Framed::counts),
     }
 }

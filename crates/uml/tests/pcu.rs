@@ -6,7 +6,9 @@
 mod common;
 
 use common::{has, kernels_for_programs, model};
+use radio::cell::counts::UserCounts;
 use radio::pcu::{Counts, Station};
+use scenario::metric::Metric;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use uml::{KernelOutcome, Kernels, Options};
@@ -38,6 +40,13 @@ fn play(kernels: &Kernels, text: &str, set: &[&str], repetition: u64) -> KernelO
 fn counts(outcome: &KernelOutcome) -> Counts {
     let station = outcome.ran.world.bearers.first().map(|(id, _)| *id).expect("a bearer");
     outcome.ran.world.network.element::<Station>(station).expect("its PCU is real").counts()
+}
+
+/// Radio use of the phone.
+fn use_of(outcome: &KernelOutcome) -> UserCounts {
+    let station = outcome.ran.world.bearers.first().map(|(id, _)| *id).expect("a bearer");
+    let station = outcome.ran.world.network.element::<Station>(station).expect("its PCU is real");
+    station.user_counts(0).expect("one phone")
 }
 
 /// Everything that was recorded, as text.
@@ -76,6 +85,63 @@ fn a_download_passes_a_real_pcu() {
     assert_eq!(record(&one), record(&two));
     let other = play(&kernels, DOWNLOAD, &[], 1);
     assert_ne!(record(&one), record(&other), "another repetition has other errors");
+    metrics_are_those_of_the_channel(&one, counts);
+}
+
+/// Metrics of the flow are known as far as channel and mobile know them.
+fn metrics_are_those_of_the_channel(outcome: &KernelOutcome, counts: Counts) {
+    let (of, flow) = (use_of(outcome), outcome.ran.flows.first().expect("a flow"));
+    eprintln!("{of:?}");
+    let down = of.down;
+    // Data blocks of the PCU that its only mobile was listening to.
+    let data = down.new + down.missing + down.idle + down.dummy;
+    assert!(data <= counts.data && data + 20 > counts.data, "{data} of {}", counts.data);
+    assert!(
+        down.missing > 0 && down.errors > 0 && of.up.errors > 0 && down.tbfs > 0 && down.reports > 0,
+        "{of:?}"
+    );
+    // Packets of TCP and IP around 10 kB.
+    assert!(down.octets > 10_000 && down.offered >= down.octets, "{of:?}");
+    assert_eq!(counts.lost, of.up.errors);
+    let value = |metric| flow.get(metric);
+    assert_eq!(value(Metric::RadioBlocks), Some((down.blocks() + of.up.blocks()) as f64));
+    assert!(value(Metric::RadioSlotTime).is_some_and(|s| s > 6.0), "{:?}", value(Metric::RadioSlotTime));
+    // Its send window is known to the PCU alone.
+    assert_eq!((value(Metric::RlcStalls), value(Metric::RlcRepair)), (None, None));
+}
+
+/// A download and its acknowledgements in EGPRS, twice: equal to the last event.
+#[test]
+fn a_download_passes_a_real_pcu_in_egprs() {
+    let Some(kernels) = there() else { return };
+    let text = DOWNLOAD.replace("cs-2", "mcs-6").replace("10 kB", "40 kB");
+    let one = play(&kernels, &text, &[], 0);
+    let counts = counts(&one);
+    eprintln!("{counts:?} {:?}", use_of(&one));
+    assert!(one.ran.complete, "{counts:?}");
+    // 40 kB in MCS-6 are at least 541 blocks; in CS-2 they would be 1334.
+    assert!((541..1000).contains(&counts.data) && counts.lost > 0 && counts.wrong == 0, "{counts:?}");
+    let two = play(&kernels, &text, &[], 0);
+    assert_eq!(record(&one), record(&two));
+}
+
+/// The phone leaves the cell twice during a download and comes back, the second time after T3195 of the PCU has ended:
+/// new access, cell update, and FLUSH-LL, which this PCU does not know. Twice, equal to the last event.
+#[test]
+fn a_download_survives_changes_of_cell() {
+    let Some(kernels) = there() else { return };
+    let text = DOWNLOAD.replace("10 kB", "20 kB").replace(
+        "timeslots = 1,",
+        r#"timeslots = 1, reselection = { at = ["5 s", "20 s"], synchronise = "4.5 s", system-information = "4.5 s" },"#,
+    );
+    let one = play(&kernels, &text, &[], 0);
+    let (counts, of) = (counts(&one), use_of(&one));
+    eprintln!("{counts:?} {of:?}");
+    assert!(one.ran.complete && counts.wrong == 0, "{counts:?}");
+    assert!(of.changes == 2 && of.down.lost_tbfs > 0 && counts.accesses >= 2, "{of:?} {counts:?}");
+    assert_eq!(one.ran.flows.first().and_then(|f| f.get(Metric::CellChanges)), Some(2.0));
+    let two = play(&kernels, &text, &[], 0);
+    assert_eq!(record(&one), record(&two));
 }
 
 /// Two mobiles of multislot class 4 share three timeslots of one real PCU, one up and one down: both transfers end, and the

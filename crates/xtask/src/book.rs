@@ -52,7 +52,11 @@ pub(crate) fn check(tree: &Tree, root: &Path, findings: &mut Findings) {
                 target.split_once('#').map_or((target.as_str(), None), |(f, a)| (f, Some(a)));
             let to = if file.is_empty() { path.to_owned() } else { resolve(folder, file) };
             let there = tree.text(&to).is_ok() || root.join(&to).exists();
-            if !there {
+            if path.starts_with("docs/") && !to.starts_with("docs/") {
+                findings.errors.push(format!(
+                    "{path}:{line}: {target} is not in the book; name it as code, not as a link"
+                ));
+            } else if !there {
                 findings.errors.push(format!("{path}:{line}: the link to {target} leads nowhere"));
             } else if let (Some(anchor), Ok(page)) = (anchor, tree.text(&to))
                 && to.ends_with(".md")
@@ -124,7 +128,10 @@ mod tests {
     fn a_page_outside_the_contents_and_a_dead_link_are_found() {
         let tree = Tree::of(&[
             ("docs/SUMMARY.md", "- [A](a.md)\n"),
-            ("docs/a.md", "# A b\n[x](b.md) [y](#a-b) [z](#c)\n```\n[code](no.md)\n```\n[w](gone.md)\n"),
+            (
+                "docs/a.md",
+                "# A b\n[x](b.md) [y](#a-b) [z](#c)\n```\n[code](no.md)\n```\n[w](gone.md) [v](../README.md)\n",
+            ),
             ("docs/b.md", "# B\n"),
         ]);
         let mut findings = Findings::default();
@@ -134,6 +141,7 @@ mod tests {
             [
                 "docs/a.md:2: docs/a.md has no heading #c",
                 "docs/a.md:6: the link to gone.md leads nowhere",
+                "docs/a.md:6: ../README.md is not in the book; name it as code, not as a link",
                 "docs/b.md is not in docs/SUMMARY.md",
             ]
         );

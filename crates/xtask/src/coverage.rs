@@ -85,9 +85,9 @@ pub(crate) fn page(features: &Features, named: &Named, recorded: &Recorded) -> S
     let mut out = String::from(NOTE);
     out.push_str(
         "# Feature coverage\n\n\
-         From `docs/features.toml` and the tests. A feature is *covered* if a scenario key, an option or a verb leads to\n\
-         the whole of it and a test that runs by itself, or a dialogue of the scripted peer, names its id. It is *partly*\n\
-         covered if something is missing, which is then said, and *not* covered otherwise.\n",
+         From `docs/features.toml` and the tests. A feature is *covered* if a scenario key, an option or a verb reaches\n\
+         the whole of it and a test or a dialogue of the scripted peer names its id. It is *partly* covered if something\n\
+         is missing, which is then said, and *not* covered otherwise. Tests that run on request do not count.\n",
     );
     if !recorded.of.is_empty() {
         let _ = writeln!(

@@ -222,9 +222,9 @@ pub(crate) fn page(citations: &[Citation], proofs: &[Proof], gaps: &[Gap]) -> St
     let _ = write!(
         out,
         "# Which RFCs does the code obey, and where?\n\n\
-         From the citations in the sources: above a line that does what an RFC asks for stands which one, where in\n\
-         it, and what that means in our words; beside it the dialogues (`crates/script/dialogues`) and tests that name\n\
-         the same place. What is knowingly not done stands below each with its reason, from `{GAPS}`. What is\n\
+         From the citations in the sources: the line above an implementation names the RFC, the section and the\n\
+         requirement in our words. Beside it stand the dialogues (`crates/script/dialogues`) and tests that name\n\
+         this section. Requirements that are not met stand below each RFC with their reason, from `{GAPS}`. What is\n\
          not listed is not claimed.\n\n\
          | RFC | citations | tests and dialogues | not done |\n|---|---:|---:|---:|\n",
     );

@@ -335,8 +335,8 @@ pub(crate) fn page(root: &Path, tree: &Tree, findings: &mut Vec<String>) -> Resu
 
 const HEAD: &str = "# The kernel's SCTP and its model
 
-The profile `linux-6.x` of SCTP is held against Linux 6.12 in virtual time: {count} cases over one path, with a kernel at both ends or the
-model at both, in the same weather. The path has 200 kbit/s and 100 ms each way; 128 KiB are sent in chunks of 1024 B. What is switched
+The profile `linux-6.x` of SCTP is held against Linux 6.12 in virtual time. There are {count} cases over one path, with a kernel at both ends
+or the model at both and equal conditions of the link. The path has 200 kbit/s and 100 ms each way; 128 KiB are sent in chunks of 1024 B. What is switched
 on over `crates/sctp/agreement/scenario.toml` is in `cases.toml` beside it, with the kernel's packets.
 
 Compared are the packets at the sender's packet port from the first data on, in both directions and in their order: chunks, transmission
@@ -346,8 +346,8 @@ differs. Advertised windows are not compared: the kernel's application writes me
 are whole. Packets of the set-up differ in size, by parameters that the model has not and a larger cookie; so the model starts
 later by what they take. The kernel's receive buffer is large enough, and it does not call a path potentially failed (RFC 7829,
 `net.sctp.pf_enable = 0`): with that it sends heartbeats while data are outstanding.
-Its timers count in ticks of 4 ms, and the timer wheel rounds a timeout of up to two seconds up by as much as 32 ms, a longer
-one by as much as 256 ms; such delays add up.
+Its timers count in ticks of 4 ms. The timer wheel rounds a timeout of up to two seconds up by at most 32 ms, a longer
+one by at most 256 ms; such delays add up.
 
 In {whole} of the {count} cases every packet is the same. `cargo run -p xtask -- sctp record` plays the kernels again.
 

@@ -2,8 +2,10 @@
 //!
 //! Within 5 ms equal headers suffice. Later, a copy has equal IP identification and content, and an equal or
 //! lower time to live. A retransmission gets a new identification (RFC 6864 section 4.3 forbids reuse within
-//! a packet's lifetime), and its time to live does not fall. See ADR 0033.
+//! a packet's lifetime), and its time to live does not fall. Pure ACKs without identification are copies if the sender's
+//! advancing ACKs are repeated too. See ADR 0033.
 
+use super::doubling::{Doubling, Repetition};
 use super::observation::Observation;
 use base::rng::mix;
 use base::{Span, Time};
@@ -11,18 +13,20 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Fields that identify a packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Mark {
-    t: Time,
+pub(super) struct Mark {
+    pub(super) t: Time,
     id: Option<u16>,
     seq: u32,
-    ack: u32,
+    pub(super) ack: u32,
     payload: u32,
-    flags: u8,
+    pub(super) flags: u8,
     window: u16,
     stamps: Option<(u32, u32)>,
     sack: (u32, u32),
     interface: u32,
-    ttl: u8,
+    pub(super) ttl: u8,
+    /// Copies of this pure ACK found so far.
+    copies: u8,
 }
 
 /// Last packet with an identification.
@@ -75,6 +79,7 @@ pub(crate) struct CopyFilter {
     /// Distances of equal data without an identification, and the number of such data.
     alike: Lag,
     bare_data: u32,
+    doubling: Doubling,
 }
 
 /// How far apart most copies are, by a majority vote.
@@ -112,10 +117,11 @@ impl Mark {
             sack: head.blocks().first().copied().unwrap_or_default(),
             interface: o.interface,
             ttl: o.ttl,
+            copies: 0,
         }
     }
 
-    fn content(&self) -> u64 {
+    pub(super) fn content(&self) -> u64 {
         let pair = |a: u32, b: u32| u64::from(a) << 32 | u64::from(b);
         let (stamp, echo) = self.stamps.unwrap_or_default();
         let rest = u64::from(self.flags) << 16 | u64::from(self.window);
@@ -141,6 +147,9 @@ impl CopyFilter {
         let mut mark = Mark::of(o);
         // Who counts has a 0 too, once in 65 536; where all are 0 it identifies nothing.
         mark.id = mark.id.or(o.id.filter(|_| self.comes_round()));
+        if mark.id.is_none() && mark.is_bare() {
+            self.doubling.see(&mark, INSTANT, TIMER);
+        }
         let ago = self.at_once(&mark).or_else(|| self.later(&mark)).or_else(|| self.lost_hops(&mark));
         if ago.is_some() {
             return ago;
@@ -176,18 +185,24 @@ impl CopyFilter {
     }
 
     fn at_once(&mut self, mark: &Mark) -> Option<Span> {
-        let same = |m: &Mark| Mark { t: mark.t, interface: mark.interface, ttl: mark.ttl, ..*m } == *mark;
+        let same =
+            |m: &Mark| Mark { t: mark.t, interface: mark.interface, ttl: mark.ttl, copies: 0, ..*m } == *mark;
+        let most = self.doubling.copies();
         let soon = |m: &Mark| {
             let span = mark.t.since(m.t).max(m.t.since(mark.t));
             let lowered = mark.ttl < m.ttl;
             match mark.id {
                 Some(_) => span <= MOMENT,
-                // A pure ACK needs a second interface or a lower time to live as proof.
-                None if mark.is_bare() => span <= INSTANT && (m.interface != mark.interface || lowered),
+                // A pure ACK needs a second interface, a lower time to live or the sender's other ACKs as proof.
+                None if mark.is_bare() => {
+                    span <= INSTANT && (m.interface != mark.interface || lowered || m.copies < most)
+                }
                 None => span <= INSTANT,
             }
         };
-        let ago = self.last.iter().find(|m| same(m) && soon(m)).map(|m| mark.t.since(m.t))?;
+        let original = self.last.iter_mut().find(|m| same(m) && soon(m))?;
+        original.copies = original.copies.saturating_add(1);
+        let ago = mark.t.since(original.t);
         // Of copies captured within [`MOMENT`], the one with the highest time to live need not come first.
         if let Some(known) = mark.id.and_then(|id| self.by_id.get_mut(&id)) {
             known.ttl = known.ttl.max(mark.ttl);
@@ -231,10 +246,11 @@ impl CopyFilter {
 }
 
 impl CopyFilter {
-    /// Without identification: equal content and a lower time to live. Data or timestamps distinguish the
-    /// packet from others.
+    /// Without identification: equal content and a lower time to live. Data, timestamps or the repetition of the sender's
+    /// other ACKs distinguish the packet from duplicate ACKs.
     fn lost_hops(&mut self, mark: &Mark) -> Option<Span> {
-        if mark.id.is_some() || mark.is_bare() && mark.stamps.is_none() {
+        let ambiguous = mark.is_bare() && mark.stamps.is_none();
+        if mark.id.is_some() || ambiguous && !self.doubling.holds(Repetition::LowerTtl) {
             return None;
         }
         self.bare_data += u32::from(!mark.is_bare());
@@ -339,6 +355,42 @@ mod tests {
             copies(&both)
         };
         assert_eq!((copied(50, 63), copied(50, 64), copied(300, 63)), (40, 0, 0));
+    }
+
+    /// Pure ACKs without identification and timestamps: 20 that advance, then five duplicates within 0.1 ms.
+    fn bare_acks() -> Vec<Observation> {
+        let ack = |us: u64, ack: u32| Observation {
+            t: Time::ZERO + Span::from_nanos(us * 1000),
+            id: None,
+            payload: 0,
+            head: TcpHead { ack, flags: flag::ACK, ..TcpHead::default() },
+            ..packet(0, 0, 0, 64)
+        };
+        let mut all: Vec<_> = (0..20).map(|n| ack(n * 10_000, n as u32 * 1000)).collect();
+        all.extend((1..=5).map(|n| ack(190_000 + n * 20, 19_000)));
+        all
+    }
+
+    #[test]
+    fn repeated_acks_are_copies_where_advancing_acks_are_repeated() {
+        let sent = bare_acks();
+        for (late, ttl) in [(1, 64), (6_000, 63)] {
+            let mut both = sent.clone();
+            both.extend(sent.iter().map(|o| Observation {
+                t: o.t + Span::from_nanos(late * 1000),
+                ttl,
+                ..*o
+            }));
+            both.sort_by_key(|o| o.t);
+            // The first ACKs are the votes.
+            let found = copies(&both);
+            assert!((22..=23).contains(&found), "{found} after {late} us");
+        }
+    }
+
+    #[test]
+    fn duplicate_acks_are_no_copies_where_advancing_acks_stand_alone() {
+        assert_eq!(copies(&bare_acks()), 0);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod capture_point;
 pub(crate) mod dedup;
+mod doubling;
 pub(crate) mod limits;
 pub(crate) mod observation;
 pub(crate) mod ordering;

@@ -51,8 +51,8 @@ const DIFFERENCES: &str = "
 Why they differ:
 
 - Figure 3: two ACKs of 150 come twice, those of the two retransmissions of 131 that arrive behind the window. The study draws none.
-- Figure 4: SCTP has sent 130 chunks before the pause, the study's 134. When its association began and with which window the study does
-  not say; with RFC 9260 the first timeout of 1 s is spurious, and the window is still small when the pause comes.
+- Figure 4: SCTP has sent 130 chunks before the pause, the study's 134. The study names neither the start of its association nor its window.
+  With RFC 9260 the first timeout of 1 s is spurious, and the window is still small when the pause comes.
 - Figure 8: the study does not name the rate of figures 7 to 9; at 78 kbit/s segment 257 is the oldest of the 60 that wait, as in its
   trace. Here its original arrives, the copy that the timer sent is among the ten dropped, and the fast retransmit repairs 308, the first lost
   original. The timeout at that time is 25.5 s, doubled once, where the study prints 30.2 s; so the stall is longer than its 30 s.

@@ -305,8 +305,8 @@ fn title(name: &str, profile: Option<&str>) -> String {
 
 const HEAD: &str = "# SCTP, Reno and Eifel in the study of 2003
 
-Fu, Atiquzzaman and Ivancic, \"Effect of Delay Spike on SCTP, TCP Reno, and Eifel in a Wireless Mobile Environment\": a link of 1.4 s each
-way, a pause of 12 s at 28.0 s before the queue, 150 s of bulk data. Everything here is computed from `experiments/sctp` when the page is
+Fu, Atiquzzaman and Ivancic, \"Effect of Delay Spike on SCTP, TCP Reno, and Eifel in a Wireless Mobile Environment\". The link has a delay
+of 1.4 s each way and a pause of 12 s at 28.0 s before the queue; bulk data flow for 150 s. Everything here is computed from `experiments/sctp` when the page is
 generated; `williwaw reproduce sctp/fig5` and the others judge the claims. SCTP stands under two profiles: `ns2-2002`, the module that
 the study used as far as its text tells, and `rfc9260`. [ADR 0045](adr/0045-sctp.md) names how they differ.
 
