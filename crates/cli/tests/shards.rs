@@ -73,6 +73,16 @@ fn eg_25_tables_of_networks_are_merged_to_the_byte() {
     }
     assert!(whole.out.contains("\"ci_db_radio_blocks\""));
     assert_eq!(whole.out.replace("\"whole\"", "\"merged\""), merged.out);
+    // Neither the number of threads changes a byte.
+    for jobs in ["1", "3"] {
+        let ended = desk.run(&["run", "network.toml", "--out", jobs, "--jobs", jobs]);
+        assert_eq!(ended.code, 0, "{}", ended.err);
+        for table in ["flows", "users", "cells", "slots", "system", "radio"] {
+            let bytes =
+                |folder: &str| std::fs::read(desk.path(&format!("{folder}/{table}.parquet"))).unwrap();
+            assert_eq!(bytes("whole"), bytes(jobs), "{table} with {jobs} threads");
+        }
+    }
     // A shard without one of them is refused, and nothing is written.
     std::fs::remove_file(desk.path("s2/cells.parquet")).unwrap();
     let ended = desk.run(&["merge", "s1", "s2", "s3", "--out", "short"]);
