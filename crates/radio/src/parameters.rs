@@ -66,6 +66,8 @@ parameters! {
     T3195 = "T3195", "44.060 13.2", 5_000 Millis in 5_000..=5_000, "The network waits before it uses the TFI of a lost downlink TBF again.";
     DrxTimerMax = "DRX_TIMER_MAX", "44.060 5.5", 4_000 Millis in 0..=64_000, "After a TBF the mobile listens to every paging block this long.";
     T3314 = "T3314", "24.008 11.2", 44_000 Millis in 0..=255_000, "READY timer: the SGSN knows the cell this long after the last uplink LLC frame.";
+    T3330 = "T3330", "24.008 11.2", 15_000 Millis in 15_000..=15_000, "The mobile repeats a routing area update request.";
+    T3350 = "T3350", "24.008 11.2", 6_000 Millis in 6_000..=6_000, "The SGSN repeats a routing area update accept.";
     N3101 = "N3101", "44.060 13.4", 10 Count in 8..=255, "Unused USFs in a row after which an uplink TBF counts as lost.";
     N3103 = "N3103", "44.060 13.4", 4 Count in 1..=255, "Final uplink reports sent without an answer.";
     N3105 = "N3105", "44.060 13.4", 8 Count in 1..=255, "Polls in a row without an answer after which a downlink TBF counts as lost.";

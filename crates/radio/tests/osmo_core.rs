@@ -190,6 +190,19 @@ fn inside() {
     let context = phone.answer(2000);
     let Some(Answer::Activated(address)) = context else { panic!("{context:?}: {}", log("osmo-sgsn.log")) };
     eprintln!("attached with P-TMSI {temporary:08x}, address {address:?}");
+    echoed(&mut phone, address, &log);
+    // An update of the routing area, after which packets pass as before.
+    phone.say(gmm::SAPI, &gmm::area_update_request(&identity, gmm::AREA));
+    let updated = phone.answer(2000);
+    let Some(Answer::AreaUpdated(again)) = updated else { panic!("{updated:?}: {}", log("osmo-sgsn.log")) };
+    again.into_iter().for_each(|again| name(&mut phone, again | 0xc000_0000));
+    phone.say(gmm::SAPI, &gmm::area_update_complete());
+    eprintln!("routing area updated, P-TMSI {again:08x?}");
+    echoed(&mut phone, address, &log);
+}
+
+/// An echo request to the far end of the GGSN comes back.
+fn echoed(phone: &mut Phone, address: [u8; 4], log: &dyn Fn(&str) -> String) {
     let packet = echo(address, GGSN);
     // SN-UNITDATA: first segment, no compression, number 0.
     let mut segment = vec![0x60 | llc::NSAPI, 0, 0, 0];
@@ -204,7 +217,7 @@ fn inside() {
     eprintln!("echo reply of {} octets from {:?}", reply.len(), GGSN);
 }
 
-/// Issue 20, item 8: GMM attach, context activation and a packet both ways over osmo-pcu, osmo-sgsn and osmo-ggsn.
+/// Issue 20, item 8: GMM attach, context activation, routing area update, and packets both ways over osmo-pcu, osmo-sgsn and osmo-ggsn.
 #[test]
 fn a_mobile_attaches_to_a_real_core() {
     if std::env::var_os(INSIDE).is_some() {

@@ -146,6 +146,25 @@ fn a_download_survives_changes_of_cell() {
     assert_eq!(record(&one), record(&two));
 }
 
+/// Updates of the routing area during a download, and during an upload: GMM messages pass the real PCU, and the transfer
+/// goes on. Twice, equal to the last event.
+#[test]
+fn transfers_survive_updates_of_the_routing_area() {
+    let Some(kernels) = there() else { return };
+    let keys = r#"timeslots = 1, reselection = { at = ["5 s"], routing-area = 1, routing-area-update = "1.2 s", synchronise = "0.3 s", system-information = "0.7 s" },"#;
+    let down = DOWNLOAD.replace("timeslots = 1,", keys);
+    let up = down.replace("from = \"server\"\n    to = \"phone\"", "from = \"phone\"\n    to = \"server\"");
+    assert_ne!(down, up);
+    for text in [down, up] {
+        let one = play(&kernels, &text, &[], 0);
+        let (counts, of) = (counts(&one), use_of(&one));
+        eprintln!("{:.1} s: {counts:?} {of:?}", counts.asked as f64 / 50.0);
+        assert!(one.ran.complete && counts.wrong == 0 && of.changes == 1, "{counts:?}");
+        let two = play(&kernels, &text, &[], 0);
+        assert_eq!(record(&one), record(&two));
+    }
+}
+
 /// Two mobiles of multislot class 4 share three timeslots of one real PCU, one uplink and one downlink: both
 /// transfers end, and the first access was on the RACH.
 #[test]

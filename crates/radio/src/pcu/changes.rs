@@ -5,6 +5,7 @@
 //! information of the target is read, and the target is the same cell. Access, the uplink frame of the cell update
 //! and FLUSH-LL are real.
 
+use super::area::is_area;
 use super::phone::Phone;
 use crate::mobility::Change;
 use crate::tdma::{self, Tick};
@@ -27,8 +28,13 @@ impl Phone {
         }
         if let Some(away) = self.away.as_mut().filter(|a| !a.back && a.change.synchronised <= t) {
             away.back = true;
-            self.uplink.say(crate::wire::llc::null());
+            if is_area(&away.change) || self.uplink.is_held() {
+                self.ask_for_update(now);
+            } else {
+                self.uplink.say(crate::wire::llc::null());
+            }
         }
+        self.repeat_update(now);
     }
 
     /// Whether it has no cell.
@@ -45,14 +51,22 @@ impl Phone {
         self.use_of.up.lost_tbfs += u64::from(self.up.take().is_some());
         (self.access, self.asked) = (None, None);
         self.reserved.clear();
+        self.update = None;
+        if is_area(&change) {
+            self.uplink.hold();
+        }
         self.away = Some(Away { change, back: false });
     }
 
-    /// An uplink frame has reached the SGSN; after a change of cell it is the cell update. Returns whether FLUSH-LL
-    /// tells the BSS to delete the frames that it has.
+    /// An uplink frame has reached the SGSN; after a change of cell it is the cell update, or asks for one of the routing
+    /// area. Returns whether FLUSH-LL tells the BSS to delete the frames that it has.
     pub(super) fn on_cell_update(&mut self, now: Time) -> bool {
         let Some(away) = self.away.take_if(|away| away.back) else { return false };
-        self.resumes = now + away.change.resumed.since(away.change.updated);
+        if is_area(&away.change) || self.accepting.is_some() {
+            self.expect_request(&away.change);
+        } else {
+            self.resumes = now + away.change.resumed.since(away.change.updated);
+        }
         away.change.deletes
     }
 }

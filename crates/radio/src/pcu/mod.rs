@@ -13,6 +13,7 @@
 //! | `phone` | a mobile: access, TBFs, reports, timers |
 //! | `uplink`, `downlink` | the TBFs of a mobile |
 //! | `changes` | changes of cell |
+//! | `area` | updates of the routing area |
 //! | `count` | radio use |
 //! | `store` | packets as LLC frames of octets, and back |
 //! | `gb` | network service, BSSGP, flow control |
@@ -23,6 +24,7 @@
 //! after a fixed time ([`station::GRANT`], every [`station::PAGING`]). GPRS attach and context activation are
 //! taken as done.
 
+mod area;
 mod changes;
 pub mod config;
 mod count;

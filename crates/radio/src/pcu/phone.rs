@@ -1,6 +1,7 @@
 //! State of a mobile with a real PCU: packet access, its two TBFs, answers to polls, timers (3GPP TS 44.060
 //! sections 7 to 9).
 
+use super::area::Accepting;
 use super::changes::Away;
 use super::downlink::DownTbf;
 use super::gb;
@@ -77,7 +78,7 @@ pub(super) struct Phone {
     pub(super) tlli: u32,
     pub(super) class: u8,
     /// It has EGPRS TBFs, with the same multislot class.
-    egprs: bool,
+    pub(super) egprs: bool,
     pub(super) delays: Delays,
     /// Block error processes, downlink and uplink.
     quality: [Quality; 2],
@@ -90,6 +91,10 @@ pub(super) struct Phone {
     pub(super) reserved: Vec<(Tick, u8, Answer)>,
     pub(super) mobility: Mobility,
     pub(super) away: Option<Away>,
+    /// Last request for an update of the routing area; below, the update at the SGSN, and the number of messages.
+    pub(super) update: Option<Tick>,
+    pub(super) accepting: Option<Accepting>,
+    pub(super) signals: u32,
     /// Frames for the layers above, for those who ask.
     pub(super) signalling: VecDeque<Vec<u8>>,
     /// The SGSN holds downlink frames until then.
@@ -141,6 +146,9 @@ impl Phone {
             reserved: Vec::new(),
             mobility: Mobility::new(&config.mobility, name, seed),
             away: None,
+            update: None,
+            accepting: None,
+            signals: 0,
             signalling: VecDeque::new(),
             resumes: Time::ZERO,
             use_of: UserCounts::default(),
@@ -444,9 +452,7 @@ impl Phone {
     pub(super) fn datagram(&mut self, id: u32) -> Option<Vec<u8>> {
         let at = self.queued.iter().position(|(n, ..)| *n == id)?;
         let (_, _, frame) = self.queued.remove(at)?;
-        let egprs = self.egprs.then_some(self.class);
-        let mobile = wire::gb::Mobile { tlli: self.tlli, digits: self.me, class: self.class, egprs };
-        Some(wire::gb::down_known(wire::pcuif::BVCI, &mobile, self.lifetime, &frame))
+        Some(wire::gb::down_known(wire::pcuif::BVCI, &self.identity(), self.lifetime, &frame))
     }
 
     /// A downlink packet reaches the SGSN; false if the queue has no room.

@@ -254,6 +254,7 @@ impl Station {
             }
             for frame in frames {
                 phone.keep(&frame);
+                phone.on_command(&frame);
                 let arrived = phone.stores[0].arrived(&frame);
                 phone.use_of.down.octets += arrived.packet.map_or(0, |p| u64::from(p.size));
                 self.drops.extend(arrived.lost.into_iter().map(|p| (p, DropReason::GivenUp)));
@@ -278,6 +279,7 @@ impl Station {
                     let octets = crate::wire::gb::flush_in(pcuif::BVCI, tlli);
                     self.told.push_back(Message { link: PcuInterface::Gb, octets });
                 }
+                phone.on_signalling(frame, now);
                 let arrived = phone.stores[1].arrived(frame);
                 phone.use_of.up.octets += arrived.packet.map_or(0, |p| u64::from(p.size));
                 self.drops.extend(arrived.lost.into_iter().map(|p| (p, DropReason::GivenUp)));
@@ -329,6 +331,9 @@ impl Station {
         let Station { phones, told, bucket, pass, drops, .. } = self;
         let mut sooner = |at: Time| *pass = Some(pass.map_or(at, |p: Time| p.min(at)));
         for phone in phones {
+            let (accept, next) = phone.accept(now);
+            told.extend(accept.map(|octets| Message { link: PcuInterface::Gb, octets }));
+            next.into_iter().for_each(&mut sooner);
             if phone.resumes > now {
                 sooner(phone.resumes);
                 continue;

@@ -93,6 +93,8 @@ pub(super) struct Uplink {
     first: u32,
     /// Frames that wait for a TBF.
     waiting: VecDeque<Vec<u8>>,
+    /// Frames of packets that an update of the routing area holds.
+    held: Option<Vec<Vec<u8>>>,
     /// Of the last block: the reason, if it had data, and whether the window was closed.
     pub(super) reason: Option<Reason>,
     pub(super) stalled: bool,
@@ -107,13 +109,42 @@ impl Uplink {
             frames: VecDeque::new(),
             first: 0,
             waiting: VecDeque::new(),
+            held: None,
             reason: None,
             stalled: false,
         }
     }
 
     pub(super) fn push(&mut self, frame: Vec<u8>) {
-        self.waiting.push_back(frame);
+        match &mut self.held {
+            Some(held) if is_of_packet(&frame) => held.push(frame),
+            _ => self.waiting.push_back(frame),
+        }
+    }
+
+    /// Holds the frames of packets from now on, those too of which RLC has sent blocks. There is no TBF.
+    pub(super) fn hold(&mut self) {
+        let mut all = self.held.take().unwrap_or_default();
+        let Uplink { sender, frames, first, waiting, .. } = self;
+        sender.feed.clear(|token, delivered| {
+            let frame = token.checked_sub(*first).and_then(|i| frames.get_mut(i as usize));
+            all.extend(frame.filter(|_| !delivered).map(std::mem::take));
+        });
+        *first += frames.len() as u32;
+        frames.clear();
+        all.extend(waiting.drain(..));
+        all.retain(|frame| is_of_packet(frame));
+        self.held = Some(all);
+    }
+
+    /// Whether frames are held.
+    pub(super) fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Lets the held frames go.
+    pub(super) fn resume(&mut self) {
+        self.waiting.extend(self.held.take().into_iter().flatten());
     }
 
     /// Adds a frame for want of others.
@@ -290,6 +321,11 @@ impl Uplink {
         }
         Report { end, last: ack.last, ..receiver.report() }
     }
+}
+
+/// Whether an LLC frame carries a segment of a packet.
+fn is_of_packet(frame: &[u8]) -> bool {
+    frame.first().is_some_and(|address| address & 15 == crate::wire::llc::SAPI)
 }
 
 /// A report of the network on an uplink TBF.

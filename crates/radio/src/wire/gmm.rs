@@ -1,5 +1,5 @@
-//! GPRS mobility management and session management of a mobile as octets: attach without ciphering, activation of a
-//! context for IPv4 (3GPP TS 24.008 sections 9.4 and 9.5). The messages go in UI frames of LLGMM, SAPI 1.
+//! GPRS mobility management and session management of a mobile as octets: attach without ciphering, update of the routing
+//! area, activation of a context for IPv4 (3GPP TS 24.008 sections 9.4 and 9.5). The messages go in UI frames of LLGMM, SAPI 1.
 
 use super::gb::{Mobile, imsi, radio_access};
 use super::llc;
@@ -17,12 +17,19 @@ mod kind {
     pub(super) const ATTACH_ACCEPT: u8 = 0x02;
     pub(super) const ATTACH_COMPLETE: u8 = 0x03;
     pub(super) const ATTACH_REJECT: u8 = 0x04;
+    pub(super) const AREA_UPDATE_REQUEST: u8 = 0x08;
+    pub(super) const AREA_UPDATE_ACCEPT: u8 = 0x09;
+    pub(super) const AREA_UPDATE_COMPLETE: u8 = 0x0a;
+    pub(super) const AREA_UPDATE_REJECT: u8 = 0x0b;
     pub(super) const IDENTITY_REQUEST: u8 = 0x15;
     pub(super) const IDENTITY_RESPONSE: u8 = 0x16;
     pub(super) const ACTIVATE_REQUEST: u8 = 0x41;
     pub(super) const ACTIVATE_ACCEPT: u8 = 0x42;
     pub(super) const ACTIVATE_REJECT: u8 = 0x43;
 }
+
+/// Routing area 001-01-1-0, that of a cell before a real PCU ([`super::pcuif::info`]).
+pub const AREA: [u8; 6] = [0x00, 0xf1, 0x10, 0x00, 0x01, 0x00];
 
 /// ATTACH REQUEST: GPRS attach with the IMSI, from nowhere.
 pub fn attach_request(mobile: &Mobile) -> Vec<u8> {
@@ -52,6 +59,28 @@ pub fn attach_complete() -> Vec<u8> {
     vec![GMM, kind::ATTACH_COMPLETE]
 }
 
+/// ROUTING AREA UPDATE REQUEST from another area, without a key.
+pub fn area_update_request(mobile: &Mobile, old: [u8; 6]) -> Vec<u8> {
+    let mut out = vec![GMM, kind::AREA_UPDATE_REQUEST, 0x70];
+    out.extend(old);
+    with_length(&mut out, &radio_access(mobile));
+    out
+}
+
+/// ROUTING AREA UPDATE ACCEPT: updated, with a periodic timer of 54 minutes, and a P-TMSI.
+pub fn area_update_accept(area: [u8; 6], identity: u32) -> Vec<u8> {
+    let mut out = vec![GMM, kind::AREA_UPDATE_ACCEPT, 0, 0x49];
+    out.extend(area);
+    out.extend([0x18, 5, 0xf4]);
+    out.extend(identity.to_be_bytes());
+    out
+}
+
+/// ROUTING AREA UPDATE COMPLETE.
+pub fn area_update_complete() -> Vec<u8> {
+    vec![GMM, kind::AREA_UPDATE_COMPLETE]
+}
+
 /// ACTIVATE PDP CONTEXT REQUEST: a dynamic IPv4 address from an access point, subscribed quality, NSAPI 5 over SAPI 3.
 pub fn activate_request(access_point: &str) -> Vec<u8> {
     let mut out = vec![SM, kind::ACTIVATE_REQUEST, llc::NSAPI, llc::SAPI, 3, 0, 0, 0, 2, 0x01, 0x21];
@@ -75,6 +104,10 @@ pub enum Command {
     Attached(Option<u32>),
     /// ATTACH REJECT with its cause.
     AttachRejected(u8),
+    /// ROUTING AREA UPDATE ACCEPT with the P-TMSI that it allocates.
+    AreaUpdated(Option<u32>),
+    /// ROUTING AREA UPDATE REJECT with its cause.
+    AreaUpdateRejected(u8),
     /// ACTIVATE PDP CONTEXT ACCEPT with an IPv4 address.
     Activated([u8; 4]),
     /// ACTIVATE PDP CONTEXT REJECT with its cause.
@@ -87,11 +120,12 @@ pub fn read(message: &[u8]) -> Option<Command> {
     match (discriminator & 15, *kind) {
         (GMM, kind::IDENTITY_REQUEST) => Some(Command::Identity(rest.first()? & 7)),
         (GMM, kind::ATTACH_ACCEPT) => {
-            // After result, timer, priorities and routing area: optional elements, of which 0x18 is the P-TMSI.
-            let identity = optional(rest.get(9..)?, 0x18);
-            let octets = identity.and_then(|v| v.get(1..5)?.try_into().ok());
-            Some(Command::Attached(octets.map(u32::from_be_bytes)))
+            // After result, timer, priorities and routing area.
+            Some(Command::Attached(temporary(rest.get(9..)?)))
         }
+        // After result, timer and routing area.
+        (GMM, kind::AREA_UPDATE_ACCEPT) => Some(Command::AreaUpdated(temporary(rest.get(8..)?))),
+        (GMM, kind::AREA_UPDATE_REJECT) => Some(Command::AreaUpdateRejected(*rest.first()?)),
         (GMM, kind::ATTACH_REJECT) => Some(Command::AttachRejected(*rest.first()?)),
         (SM, kind::ACTIVATE_ACCEPT) => {
             // After the LLC SAPI, the quality with its length, and the priority.
@@ -102,6 +136,34 @@ pub fn read(message: &[u8]) -> Option<Command> {
         (SM, kind::ACTIVATE_REJECT) => Some(Command::ActivationRejected(*rest.first()?)),
         _ => None,
     }
+}
+
+/// A message of a mobile on its routing area.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Report {
+    /// ROUTING AREA UPDATE REQUEST.
+    AreaUpdateRequest,
+    /// ROUTING AREA UPDATE COMPLETE.
+    AreaUpdateComplete,
+}
+
+/// Reads a message of a mobile; `None` for others.
+pub fn read_up(message: &[u8]) -> Option<Report> {
+    match message {
+        [discriminator, kind::AREA_UPDATE_REQUEST, ..] if discriminator & 15 == GMM => {
+            Some(Report::AreaUpdateRequest)
+        }
+        [discriminator, kind::AREA_UPDATE_COMPLETE, ..] if discriminator & 15 == GMM => {
+            Some(Report::AreaUpdateComplete)
+        }
+        _ => None,
+    }
+}
+
+/// The P-TMSI among optional elements (0x18).
+fn temporary(elements: &[u8]) -> Option<u32> {
+    let octets = optional(elements, 0x18)?.get(1..5)?.try_into().ok()?;
+    Some(u32::from_be_bytes(octets))
 }
 
 /// Value of an optional element with a length; elements of one octet and the P-TMSI signature and timers of fixed length
@@ -126,8 +188,14 @@ fn optional(mut rest: &[u8], wanted: u8) -> Option<&[u8]> {
 
 /// UI frame of a SAPI with octets of the layer above, from a mobile.
 pub fn frame(sapi: u8, number: u32, octets: &[u8]) -> Vec<u8> {
+    framed(false, sapi, number, octets)
+}
+
+/// UI frame of a SAPI in a direction: commands have C/R 0 uplink and 1 downlink.
+pub fn framed(down: bool, sapi: u8, number: u32, octets: &[u8]) -> Vec<u8> {
     let number = number % 512;
-    let mut out = vec![sapi & 15, 0xc0 | (number >> 6) as u8, ((number & 63) << 2) as u8 | 1];
+    let mut out =
+        vec![u8::from(down) << 6 | sapi & 15, 0xc0 | (number >> 6) as u8, ((number & 63) << 2) as u8 | 1];
     out.extend_from_slice(octets);
     let check = llc::check(&out);
     out.extend(&check.to_le_bytes()[..3]);
@@ -164,10 +232,21 @@ mod tests {
         assert_eq!(llc::read(&frame).map(|f| (f.sapi, f.information.len())), Some((1, attach.len())));
     }
 
+    #[test]
+    fn an_update_of_the_routing_area_is_read_on_both_sides() {
+        let mobile = Mobile { tlli: 0, digits: 1, class: 4, egprs: None };
+        let request = area_update_request(&mobile, AREA);
+        assert_eq!((request[2], &request[3..9]), (0x70, &AREA[..]));
+        assert_eq!(read_up(&request), Some(Report::AreaUpdateRequest));
+        assert_eq!(read_up(&area_update_complete()), Some(Report::AreaUpdateComplete));
+        assert_eq!(read(&area_update_accept(AREA, 7)), Some(Command::AreaUpdated(Some(7))));
+        assert_eq!(read(&[8, 11, 9]), Some(Command::AreaUpdateRejected(9)));
+    }
+
     proptest! {
         #[test]
         fn any_octets_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
-            let _ = read(&bytes);
+            let _ = (read(&bytes), read_up(&bytes));
         }
     }
 }

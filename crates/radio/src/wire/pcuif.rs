@@ -128,7 +128,7 @@ pub fn info(info: &Info) -> Vec<u8> {
             b.extend([0; 12]);
         }
     }
-    // BSIC, routing area 001-00-1-0.
+    // BSIC, routing area 001-01-1-0.
     b.extend([63, 1, 0, 1, 0, 0, 1, 0, 0, 0]);
     b.extend(BVCI.to_le_bytes());
     // Timers of the network service and of BSSGP, in the PCU's units (s or ms).

@@ -24,13 +24,17 @@ const OWN: &[(&str, &[&str])] = &[
 ];
 /// Tables of which only some keys are permitted.
 const PARTS: &[&str] = &["llc", "sgsn", "delays", "reselection"];
-/// Keys of a reselection that leads back to the cell; access and cell update are real there.
+/// Keys of a reselection that leads back to the cell; access, cell update and routing area update are real there.
 const RESELECTION: &[&str] = &[
     "every",
     "at",
     "file",
     "control",
     "standing",
+    "routing-area",
+    "inter-sgsn",
+    "routing-area-update",
+    "sgsn-context",
     "synchronise",
     "system-information",
     "assisted",
@@ -110,6 +114,6 @@ fn refuse(key: &str, tree: &Tree, r: Reader<'_>, cx: &Cx<'_>) {
     cx.push(
         Diagnostic::error("conflict", tree.place, format!("`{key}` has no effect beside `pcu`: the program decides it"))
             .also(r.tree.place, "the bearer with a real PCU")
-            .help("cell, timeslots, class, scheme (at most), errors, llc.n201, sgsn.buffer, sgsn.lifetime, delays.core, delays.terminal and times of reselection go with it"),
+            .help("cell, timeslots, class, scheme (at most), errors, llc.n201, sgsn.buffer, sgsn.lifetime, delays.core, delays.terminal, times and areas of reselection go with it"),
     );
 }
