@@ -3,14 +3,15 @@
 //!
 //! [`generate`] draws a scenario by its number, [`check`](mod@check) runs it and checks invariants,
 //! [`shrink`] reduces a scenario that fails, [`estimate`] compares the forecast of `williwaw check` with the
-//! run. The binary `fuzz-scenarios` combines them (`fuzz/README.md`). Commands, wires and kernels are left
-//! out: they need real machines.
+//! run, and [`ledger`] keeps the comparisons. The binary `fuzz-scenarios` combines them (`fuzz/README.md`).
+//! Commands, wires and kernels are left out: they need real machines.
 
 pub mod check;
 pub mod document;
 pub mod estimate;
 pub mod files;
 pub mod generate;
+pub mod ledger;
 pub mod shapes;
 pub mod shrink;
 mod values;

@@ -2,21 +2,25 @@
 //! compares forecasts.
 //!
 //! ```text
-//! fuzz-scenarios [--seed N] [--from N] [--count N] [--events N] [--estimates] [--digest FILE] [--picture FILE]
-//!                [--page FILE] [--out FOLDER]
+//! fuzz-scenarios [--seed N] [--from N] [--count N] [--events N] [--digest FILE] [--out FOLDER]
+//! fuzz-scenarios --estimates [--seed N] [--from N] [--count N] [--events N] [--digest FILE] [--picture FILE]
+//!                [--page FILE] [--ledger FILE]
 //! fuzz-scenarios --show N [--seed N]        prints one scenario
 //! fuzz-scenarios --shapes                   lists the shapes of benches/growth.sh
 //! fuzz-scenarios --shape NAME --size N      runs one of them
-//! fuzz-scenarios --one N [--seed N]         runs one scenario; prints time and peak memory of this process
+//! fuzz-scenarios --one N [--seed N]         runs one scenario: packets, frames, events, seconds, bytes, digest
 //! fuzz-scenarios --foretell N [--seed N]    forecasts one scenario: packets, frames, events, seconds, bytes
 //!
 //! --events N shortens scenarios whose forecast is more than N wake-ups.
+//! --estimates runs each scenario once, in a process of its own; one thread beside two is a check of a run without it.
+//! --ledger FILE keeps what was compared; the same command again goes on behind it.
 //! ```
 
 use base::Span;
 use generator::check::{self, Usage, Violation};
 use generator::estimate::{self, Comparison, Population};
 use generator::generate::{Generator, Random, keys, used};
+use generator::ledger::{Entry, Ledger};
 use generator::shapes::{SHAPES, shape};
 use generator::shrink::shrink;
 use lab::forecast::Meters;
@@ -40,6 +44,7 @@ struct Args {
     digest: Option<PathBuf>,
     picture: Option<PathBuf>,
     page: Option<PathBuf>,
+    ledger: Option<PathBuf>,
     out: Option<PathBuf>,
     show: Option<u64>,
     one: Option<u64>,
@@ -66,6 +71,7 @@ fn args() -> Result<Args, String> {
             "--digest" => args.digest = Some(next()?.into()),
             "--picture" => args.picture = Some(next()?.into()),
             "--page" => args.page = Some(next()?.into()),
+            "--ledger" => args.ledger = Some(next()?.into()),
             "--out" => args.out = Some(next()?.into()),
             "--estimates" => args.estimates = true,
             "--shape" => args.shape = Some(next()?),
@@ -148,38 +154,75 @@ fn run(args: &Args) -> Result<bool, String> {
     }
     std::panic::set_hook(Box::new(|_| {}));
     let mut seen = Seen::default();
+    let mut ledger = Ledger::open(args.ledger.as_deref())?;
     for number in args.from..args.from + args.count {
-        let Some(random) = drawn(&generator, args, number) else {
-            seen.failures.push((number, "its basis is refused".to_owned()));
-            continue;
-        };
-        used(&random.document).into_iter().for_each(|key| *seen.keys.entry(key).or_default() += 1);
-        let began = processor();
-        match violates(&random) {
-            Ok(taken) => {
-                seen.digests.push(format!("{number} {:016x}", taken.digest));
-                seen.packets += taken.packets;
-                seen.events += taken.events;
-                let took = processor().as_secs_f64() - began.as_secs_f64();
-                if took > SLOW_S && !cfg!(debug_assertions) {
-                    seen.failures.push((number, format!("it took {took} s")));
-                }
-                if args.estimates {
-                    seen.comparisons.push(compared(args, number, &taken)?);
-                }
-            }
-            Err(Violation(why)) => {
-                let kept = shrink(random, &|random| violates(random).is_err());
-                say(&format!("scenario {number}: {why}\n{}", kept.text));
-                if let Some(folder) = &args.out {
-                    let file = folder.join(format!("{}-{number}.toml", args.seed));
-                    std::fs::write(&file, &kept.text).map_err(|e| format!("{}: {e}", file.display()))?;
-                }
-                seen.failures.push((number, why));
-            }
+        if args.estimates {
+            estimate_one(args, &generator, number, &mut ledger, &mut seen)?;
+        } else {
+            check_one(args, &generator, number, &mut seen)?;
         }
     }
     report(args, &seen)
+}
+
+/// Forecasts and runs one scenario, unless the ledger has it.
+fn estimate_one(
+    args: &Args,
+    generator: &Generator,
+    number: u64,
+    ledger: &mut Ledger,
+    seen: &mut Seen,
+) -> Result<(), String> {
+    let Some(random) = generator.scenario(number) else {
+        seen.failures.push((number, "its basis is refused".to_owned()));
+        return Ok(());
+    };
+    seen.reached(&random);
+    let entry = match ledger.entry(number) {
+        Some(entry) => entry,
+        None => match compared(args, number) {
+            Ok(entry) => ledger.keep(entry)?,
+            Err(why) => {
+                seen.failures.push((number, why));
+                return Ok(());
+            }
+        },
+    };
+    let [packets, _, events, seconds, _] = entry.truth;
+    seen.digests.push(format!("{number} {:016x}", entry.digest));
+    seen.packets += packets as u64;
+    seen.events += events as u64;
+    seen.slow(number, seconds);
+    seen.comparisons.push(estimate::compare(number, entry.foretold, entry.truth));
+    Ok(())
+}
+
+/// Runs one scenario with all checks; shrinks it if it violates one.
+fn check_one(args: &Args, generator: &Generator, number: u64, seen: &mut Seen) -> Result<(), String> {
+    let Some(random) = drawn(generator, args, number) else {
+        seen.failures.push((number, "its basis is refused".to_owned()));
+        return Ok(());
+    };
+    seen.reached(&random);
+    let began = processor();
+    match violates(&random) {
+        Ok(taken) => {
+            seen.digests.push(format!("{number} {:016x}", taken.digest));
+            seen.packets += taken.packets;
+            seen.events += taken.events;
+            seen.slow(number, processor().as_secs_f64() - began.as_secs_f64());
+        }
+        Err(Violation(why)) => {
+            let kept = shrink(random, &|random| violates(random).is_err());
+            say(&format!("scenario {number}: {why}\n{}", kept.text));
+            if let Some(folder) = &args.out {
+                let file = folder.join(format!("{}-{number}.toml", args.seed));
+                std::fs::write(&file, &kept.text).map_err(|e| format!("{}: {e}", file.display()))?;
+            }
+            seen.failures.push((number, why));
+        }
+    }
+    Ok(())
 }
 
 /// Results of the scenarios so far.
@@ -191,6 +234,20 @@ struct Seen {
     comparisons: Vec<Comparison>,
     packets: u64,
     events: u64,
+}
+
+impl Seen {
+    /// Counts the keys that a scenario uses.
+    fn reached(&mut self, random: &Random) {
+        used(&random.document).into_iter().for_each(|key| *self.keys.entry(key).or_default() += 1);
+    }
+
+    /// A release build that took longer than a scenario may.
+    fn slow(&mut self, number: u64, took: f64) {
+        if took > SLOW_S && !cfg!(debug_assertions) {
+            self.failures.push((number, format!("it took {took} s")));
+        }
+    }
 }
 
 fn report(args: &Args, seen: &Seen) -> Result<bool, String> {
@@ -232,35 +289,36 @@ fn report(args: &Args, seen: &Seen) -> Result<bool, String> {
     Ok(seen.failures.is_empty())
 }
 
-/// Forecast and measured quantities, each from a process of its own, because time and memory are those of the
-/// process.
-fn compared(args: &Args, number: u64, taken: &Usage) -> Result<Comparison, String> {
+/// Forecast beside truth, each from a process of its own: time and memory are those of that process.
+fn compared(args: &Args, number: u64) -> Result<Entry, String> {
     let program = std::env::current_exe().map_err(|e| e.to_string())?;
-    let numbers = |option: &str| -> Result<Vec<f64>, String> {
+    let printed = |option: &str| -> Result<String, String> {
         let mut command = std::process::Command::new(&program);
         command.args(["--seed", &args.seed.to_string(), option, &number.to_string()]);
         if let Some(events) = args.events {
             command.args(["--events", &events.to_string()]);
         }
         let ran = command.output().map_err(|e| e.to_string())?;
-        let text = String::from_utf8_lossy(&ran.stdout).into_owned();
-        let numbers: Option<Vec<f64>> = text.split_whitespace().map(|word| word.parse().ok()).collect();
-        numbers.filter(|all| all.len() > 1).ok_or(format!("{option} {number} gave `{text}`"))
+        match ran.status.success() {
+            true => Ok(String::from_utf8_lossy(&ran.stdout).into_owned()),
+            false => {
+                Err(format!("{option}: {}, {}", ran.status, String::from_utf8_lossy(&ran.stderr).trim()))
+            }
+        }
     };
-    let foretold: [f64; 5] =
-        numbers("--foretell")?.try_into().map_err(|_| "a forecast has five numbers".to_owned())?;
-    let took = numbers("--one")?;
-    let truth = [taken.packets as f64, taken.frames as f64, taken.events as f64, took[0], took[1]];
-    Ok(estimate::compare(number, foretold, truth))
+    let text = format!("{number} {} {}", printed("--foretell")?.trim(), printed("--one")?.trim());
+    text.parse().map_err(|()| format!("it gave `{text}`"))
 }
 
-/// Runs one scenario once; prints processor seconds and peak resident memory.
+/// Runs one scenario once; prints the quantities of [`estimate::QUANTITIES`], with processor time and the peak of
+/// resident memory, and the digest.
 fn one(generator: &Generator, args: &Args, number: u64) -> Result<bool, String> {
     let random = drawn(generator, args, number).ok_or("this number gives no scenario")?;
     let began = processor();
-    let taken = check::run(&random.scenario).map_err(|Violation(why)| why)?;
+    let Usage { packets, frames, events, digest, .. } =
+        check::run(&random.scenario).map_err(|Violation(why)| why)?;
     let took = processor().as_secs_f64() - began.as_secs_f64();
-    say(&format!("{took:.6} {:.0} {}", memory("VmHWM:"), taken.events));
+    say(&format!("{packets} {frames} {events} {took:.6} {:.0} {digest:016x}", memory("VmHWM:")));
     Ok(true)
 }
 

@@ -328,24 +328,38 @@ impl Sweep {
         folder: Option<&mut RunFolder>,
         control: &SweepControl<'_>,
     ) -> Result<(Vec<Row>, bool), SweepError> {
+        let mut rows = Vec::new();
+        let complete = self.run_each(folder, control, &mut |row| rows.push(row))?;
+        Ok((rows, complete))
+    }
+
+    /// [`Sweep::run`] that passes each row on.
+    pub fn run_each(
+        &self,
+        folder: Option<&mut RunFolder>,
+        control: &SweepControl<'_>,
+        each: &mut (dyn FnMut(Row) + Send),
+    ) -> Result<bool, SweepError> {
         let mut folder = folder;
-        let mut rows = match folder.as_deref_mut() {
+        let kept = match folder.as_deref_mut() {
             Some(folder) => folder.start(&self.header)?,
             None => Vec::new(),
         };
         self.read_tables(folder.as_deref())?;
-        // The folder may contain more repetitions than this sweep; those are left out.
-        rows.retain(|row| self.holds(row.cell, row.repetition));
         let mut done = FinishedSet::none(self.repetitions);
-        rows.iter().for_each(|row| done.add(row.cell, row.repetition));
+        // The folder may hold more repetitions than this sweep; they are left out.
+        for row in kept.into_iter().filter(|row| self.holds(row.cell, row.repetition)) {
+            done.add(row.cell, row.repetition);
+            each(row);
+        }
         let (_, complete) = self.drive(done, control, &mut |new: RepRows| {
             if let Some(folder) = &mut folder {
                 self.append(folder, &new)?;
             }
-            rows.extend(new.rows);
+            new.rows.into_iter().for_each(&mut *each);
             Ok(())
         })?;
-        Ok((rows, complete))
+        Ok(complete)
     }
 
     /// Runs the unfinished repetitions into a folder. Rows are not held in memory, so that memory does not

@@ -25,6 +25,7 @@
 //! ```
 
 pub mod cells;
+pub mod compact;
 pub mod csv;
 mod durable;
 mod error;
@@ -42,6 +43,7 @@ pub mod source;
 pub mod stats;
 mod student;
 
+pub use self::compact::CompactRows;
 pub use self::error::{Error, Result};
 pub use self::folder::RunFolder;
 pub use self::grid::Grid;

@@ -5,10 +5,11 @@
 //! Effects common to both runs cancel in the difference, whose interval is far narrower than those of the two
 //! means (decision 0004).
 
-use crate::error::Result;
-use crate::row::{self, Header, Row};
+use crate::compact::CompactRows;
+use crate::error::{Error, Result};
+use crate::row::{self, Header};
 use crate::stats::{Summary, paired_difference};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Comparison of one metric in two cells, over the common repetitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -111,7 +112,7 @@ pub struct CellContrast {
 }
 
 /// A run: header and rows.
-pub type Run<'a> = (&'a Header, &'a [Row]);
+pub type Run<'a> = (&'a Header, &'a CompactRows);
 
 /// Column indexes of the common metrics, in the order of the first run.
 pub fn columns(a: &Header, b: &Header) -> Vec<(usize, usize)> {
@@ -154,7 +155,7 @@ impl<'a> Pair<'a> {
     /// Sorts the rows of both runs.
     ///
     /// # Errors
-    /// Errors of [`row::in_order`].
+    /// [`Error::Row`] for a row that does not fit its header, [`Error::Conflict`] for one key with two values.
     pub fn new(a: Run<'a>, b: Run<'a>) -> Result<Pair<'a>> {
         Ok(Pair { a: Sorted::new(a)?, b: Sorted::new(b)? })
     }
@@ -172,13 +173,14 @@ impl<'a> Pair<'a> {
     ) -> Result<CellContrast> {
         let (a, b) = (self.a.by_repetition(cells.0), self.b.by_repetition(cells.1));
         let repetitions: Vec<u64> = a.keys().filter(|number| b.contains_key(number)).copied().collect();
-        let (left_names, right_names) = (names(&a), names(&b));
+        let (left_names, right_names) = (self.a.names(&a), self.b.names(&b));
         let common: Vec<&str> =
             left_names.iter().filter(|name| right_names.contains(name)).copied().collect();
         let together = |&(left, right): &(usize, usize)| {
             let combine = self.a.header.columns[left].combine;
             let of = |number: &u64| {
-                let values = [given(a[number], left, &common), given(b[number], right, &common)];
+                let values =
+                    [self.a.given(a[number], left, &common), self.b.given(b[number], right, &common)];
                 let [mine, others] =
                     values.each_ref().map(|flows| flows.iter().map(|(name, _)| *name).collect::<Vec<_>>());
                 let [mut value, mut other] =
@@ -195,12 +197,12 @@ impl<'a> Pair<'a> {
         };
         let metrics = columns.iter().map(together).collect::<Result<Vec<Contrast>>>()?;
         let one = |name: &str| {
-            let alone = |rows: &BTreeMap<u64, &[&Row]>, at: usize| {
-                let of = |number: &u64| rows[number].iter().find(|row| row.flow == name)?.values[at];
+            let alone = |side: &Sorted<'_>, rows: &ByRepetition<'_>, at: usize| {
+                let of = |number: &u64| side.of_flow(rows[number], at, name);
                 repetitions.iter().map(of).collect::<Vec<Option<f64>>>()
             };
             let pair = |&(left, right): &(usize, usize)| {
-                Contrast::of(&repetitions, &alone(&a, left), &alone(&b, right))
+                Contrast::of(&repetitions, &alone(&self.a, &a, left), &alone(&self.b, &b, right))
             };
             Ok((name.to_owned(), columns.iter().map(pair).collect::<Result<Vec<Contrast>>>()?))
         };
@@ -212,41 +214,75 @@ impl<'a> Pair<'a> {
 /// Rows of a run by cell, repetition and flow.
 struct Sorted<'a> {
     header: &'a Header,
-    rows: Vec<&'a Row>,
+    rows: &'a CompactRows,
+    /// Numbers of rows in ascending order of their keys, each key once.
+    order: Vec<u32>,
 }
+
+/// Numbers of the rows of each repetition.
+type ByRepetition<'a> = BTreeMap<u64, &'a [u32]>;
 
 impl<'a> Sorted<'a> {
     fn new((header, rows): Run<'a>) -> Result<Sorted<'a>> {
-        Ok(Sorted { header, rows: row::in_order(header, rows)? })
+        for row in 0..rows.len() {
+            header.check_key(rows.key(row), rows.width())?;
+        }
+        let mut order: Vec<u32> = (0..rows.len() as u32).collect();
+        let key = |row: &u32| rows.key(*row as usize);
+        order.sort_by(|a, b| key(a).cmp(&key(b)));
+        for pair in order.windows(2).filter(|pair| key(&pair[0]) == key(&pair[1])) {
+            if !same_values(rows, pair[0] as usize, pair[1] as usize) {
+                let (cell, repetition, flow) = key(&pair[1]);
+                return Err(Error::Conflict { cell, repetition, flow: flow.to_owned() });
+            }
+        }
+        order.dedup_by(|later, kept| key(later) == key(kept));
+        Ok(Sorted { header, rows, order })
     }
 
-    fn by_repetition(&self, cell: u32) -> BTreeMap<u64, &[&'a Row]> {
-        let from = self.rows.partition_point(|row| row.cell < cell);
-        let rows = &self.rows[from..];
-        let rows = &rows[..rows.partition_point(|row| row.cell == cell)];
-        rows.chunk_by(|a, b| a.repetition == b.repetition).map(|rows| (rows[0].repetition, rows)).collect()
+    fn by_repetition(&self, cell: u32) -> ByRepetition<'_> {
+        let key = |row: &u32| self.rows.key(*row as usize);
+        let from = self.order.partition_point(|row| key(row).0 < cell);
+        let own = &self.order[from..];
+        let own = &own[..own.partition_point(|row| key(row).0 == cell)];
+        own.chunk_by(|a, b| key(a).1 == key(b).1).map(|rows| (key(&rows[0]).1, rows)).collect()
+    }
+
+    /// Flows of a repetition with a value, among `common`; among all if that is empty.
+    fn given(&self, rows: &[u32], at: usize, common: &[&str]) -> Vec<(&'a str, f64)> {
+        let value = |row: &u32| {
+            let (.., flow) = self.rows.key(*row as usize);
+            let counts = common.is_empty() || common.contains(&flow);
+            let value = self.rows.value(*row as usize, at).filter(|value| value.is_finite())?;
+            counts.then_some((flow, value))
+        };
+        rows.iter().filter_map(value).collect()
+    }
+
+    /// Value of a flow in a repetition.
+    fn of_flow(&self, rows: &[u32], at: usize, name: &str) -> Option<f64> {
+        let row = rows.iter().find(|row| self.rows.key(**row as usize).2 == name)?;
+        self.rows.value(*row as usize, at)
+    }
+
+    /// Names of flows, without duplicates, in alphabetical order.
+    fn names(&self, by_repetition: &ByRepetition<'_>) -> Vec<&'a str> {
+        let rows = by_repetition.values().copied().flatten();
+        rows.map(|row| self.rows.key(*row as usize).2).collect::<BTreeSet<&str>>().into_iter().collect()
     }
 }
 
-/// Values of a repetition's flows: of the flows in `common`, or of all flows if `common` is empty.
-fn given<'a>(rows: &[&'a Row], at: usize, common: &[&str]) -> Vec<(&'a str, f64)> {
-    let counts = |row: &&&Row| common.is_empty() || common.contains(&row.flow.as_str());
-    let value = |row: &&'a Row| Some((row.flow.as_str(), row.values[at].filter(|value| value.is_finite())?));
-    rows.iter().filter(counts).filter_map(value).collect()
-}
-
-/// Names of flows, without duplicates, in alphabetical order.
-fn names<'a>(rows: &BTreeMap<u64, &[&'a Row]>) -> Vec<&'a str> {
-    let mut names: Vec<&str> = rows.values().copied().flatten().map(|row| row.flow.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+/// Equality as in the table: equal bits, and non-finite values count as missing.
+fn same_values(rows: &CompactRows, a: usize, b: usize) -> bool {
+    let bits =
+        |row: usize, at: usize| rows.value(row, at).filter(|value| value.is_finite()).map(f64::to_bits);
+    (0..rows.width()).all(|at| bits(a, at) == bits(b, at))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row::{Cell, Column, Combine};
+    use crate::row::{Cell, Column, Combine, Row};
     use proptest::prelude::*;
 
     fn header(cells: Vec<Cell>) -> Header {
@@ -266,7 +302,7 @@ mod tests {
 
     fn of(a: &[Option<f64>], b: &[Option<f64>]) -> CellContrast {
         let header = plain();
-        let (a, b) = (rows(a), rows(b));
+        let (a, b) = (CompactRows::from_iter(&rows(a)), CompactRows::from_iter(&rows(b)));
         let pair = Pair::new((&header, &a), (&header, &b)).unwrap();
         pair.contrast((0, 0), &[(0, 0), (1, 1)], true).unwrap()
     }
@@ -310,7 +346,8 @@ mod tests {
         let a = [row("first", Some(10.0)), row("second", Some(100.0))];
         let b = [row("first", Some(12.0)), row("second", None)];
         let of = |a: &[Row], b: &[Row]| {
-            let pair = Pair::new((&header, a), (&header, b)).unwrap();
+            let (a, b) = (CompactRows::from_iter(a), CompactRows::from_iter(b));
+            let pair = Pair::new((&header, &a), (&header, &b)).unwrap();
             pair.contrast((0, 0), &[(0, 0), (1, 1)], false).unwrap().metrics
         };
         let time = of(&a, &b)[0];
@@ -318,6 +355,27 @@ mod tests {
         // A flow missing on one side is left out on both.
         let drops = of(&a, &b[..1])[1];
         assert_eq!((drops.a.unwrap().mean, drops.b.unwrap().mean), (1.0, 1.0));
+    }
+
+    #[test]
+    fn rows_that_form_no_table_are_refused() {
+        let header = plain();
+        let paired = |rows: &[Row]| {
+            let rows = CompactRows::from_iter(rows);
+            let pair = Pair::new((&header, &rows), (&header, &rows))?;
+            pair.contrast((0, 0), &[(0, 0)], false)
+        };
+        let row = |repetition, time: f64| Row::new(0, repetition, "a", [Some(time), None]);
+        // A repetition that was run again counts once.
+        let again = paired(&[row(1, 3.0), row(0, 2.0), row(1, 3.0)]).unwrap();
+        assert_eq!((again.repetitions, again.metrics[0].pairs()), (vec![0, 1], 2));
+        assert!(matches!(
+            paired(&[row(0, 1.0), row(0, 2.0)]),
+            Err(Error::Conflict { cell: 0, repetition: 0, .. })
+        ));
+        assert!(matches!(paired(&[Row::new(1, 0, "a", [1.0, 1.0])]), Err(Error::Row { cell: 1, .. })));
+        assert!(matches!(paired(&[Row::new(0, 0, "a", [1.0])]), Err(Error::Row { .. })));
+        assert!(matches!(paired(&[row(u64::MAX, 1.0)]), Err(Error::Row { .. })));
     }
 
     #[test]

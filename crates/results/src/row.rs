@@ -253,16 +253,21 @@ impl Header {
     /// [`Error::Row`] if its cell does not exist, the number of values differs, or its repetition exceeds
     /// 2^63 - 1.
     pub fn check_row(&self, row: &Row) -> Result<()> {
-        let why = if !self.cells.has(row.cell) {
-            format!("the grid has no cell {}", row.cell)
-        } else if row.values.len() != self.columns.len() {
-            format!("{} values for {} metrics", row.values.len(), self.columns.len())
-        } else if i64::try_from(row.repetition).is_err() {
+        self.check_key(row.key(), row.values.len())
+    }
+
+    /// [`Header::check_row`] of a row with this key and number of values.
+    pub(crate) fn check_key(&self, (cell, repetition, flow): (u32, u64, &str), values: usize) -> Result<()> {
+        let why = if !self.cells.has(cell) {
+            format!("the grid has no cell {cell}")
+        } else if values != self.columns.len() {
+            format!("{values} values for {} metrics", self.columns.len())
+        } else if i64::try_from(repetition).is_err() {
             "the repetition's number is too large".to_owned()
         } else {
             return Ok(());
         };
-        Err(Error::Row { cell: row.cell, repetition: row.repetition, flow: row.flow.clone(), why })
+        Err(Error::Row { cell, repetition, flow: flow.to_owned(), why })
     }
 }
 
@@ -348,7 +353,12 @@ fn same_values(a: &Row, b: &Row) -> bool {
 /// Finished repetitions in `rows`, as `(cell, repetition)`, ascending and without duplicates; a resumed run
 /// skips them.
 pub fn finished(rows: &[Row]) -> Vec<(u32, u64)> {
-    let mut keys: Vec<(u32, u64)> = rows.iter().map(|row| (row.cell, row.repetition)).collect();
+    unique(rows.iter().map(|row| (row.cell, row.repetition)))
+}
+
+/// Keys in ascending order, each once.
+pub(crate) fn unique(keys: impl Iterator<Item = (u32, u64)>) -> Vec<(u32, u64)> {
+    let mut keys: Vec<(u32, u64)> = keys.collect();
     keys.sort_unstable();
     keys.dedup();
     keys

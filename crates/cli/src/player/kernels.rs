@@ -17,7 +17,6 @@ use netns::facts::FlowFacts;
 use netns::job::CommandFacts;
 use report::Picture;
 use results::numbers::Reported;
-use results::{Row, row::finished};
 use scenario::Model;
 use scenario::metric::Metric;
 use scenario::model::{Command, Flow, Linux, Protocol, Reports};
@@ -239,10 +238,9 @@ impl KernelPlayer {
     }
 
     /// Numbers that commands reported: now, and in the repetitions that the run's folder had before.
-    pub(crate) fn reported(&self, folder: Option<&Path>, sweep: &Sweep, rows: &[Row]) -> Vec<Reported> {
+    pub(crate) fn reported(&self, folder: Option<&Path>, sweep: &Sweep, ran: &[(u32, u64)]) -> Vec<Reported> {
         let facts = self.facts();
-        let earlier: Vec<(u32, u64)> =
-            finished(rows).into_iter().filter(|key| !facts.contains_key(key)).collect();
+        let earlier: Vec<(u32, u64)> = ran.iter().copied().filter(|key| !facts.contains_key(key)).collect();
         let mut all = folder.map_or_else(Vec::new, |folder| numbers::kept(folder, sweep, &earlier));
         all.extend(facts.into_values().flat_map(|said| said.own));
         all

@@ -10,7 +10,7 @@ use crate::output::table::{ALL, TableChoice};
 use lab::sweep::Sweep;
 use netns::job::CommandFacts;
 use results::numbers::{self, Numbers, Reported};
-use results::{Column, Header, Row};
+use results::{Column, CompactRows, Header, Row};
 use scenario::Model;
 use scenario::metric::Metric;
 use scenario::model::{Command, Reports};
@@ -192,12 +192,28 @@ pub(crate) fn put_beside(
     Ok(())
 }
 
+/// [`put_beside`] for rows by column.
+pub(crate) fn put_beside_compact(
+    header: &mut Header,
+    rows: &mut CompactRows,
+    reported: &[Reported],
+    folder: Option<&Path>,
+) -> Result<(), Failure> {
+    if reported.is_empty() {
+        return Ok(());
+    }
+    let mut whole: Vec<Row> = rows.iter().collect();
+    put_beside(header, &mut whole, reported, folder)?;
+    *rows = CompactRows::from_iter(&whole);
+    Ok(())
+}
+
 /// Adds the columns of reported numbers that only another run has, without values.
-pub(crate) fn with_columns_of(header: &mut Header, rows: &mut [Row], other: &Header) {
+pub(crate) fn with_columns_of(header: &mut Header, rows: &mut CompactRows, other: &Header) {
     let own = other.columns.iter().filter(|column| !Metric::NAMES.contains(&column.name.as_str()));
     let missing: Vec<Column> = own.filter(|column| header.column(&column.name).is_none()).cloned().collect();
     header.columns.extend(missing);
-    rows.iter_mut().for_each(|row| row.values.resize(header.columns.len(), None));
+    rows.widen(header.columns.len());
 }
 
 /// Complains of a metric that cannot be there. Where commands report numbers, any name may be one of theirs.

@@ -8,7 +8,7 @@ use super::claim::Cells;
 use super::experiment::{Axis, Experiment, ExperimentCase};
 use crate::probe::{self, Readings};
 use crate::sweep::{Counters, Prepared, Sweep, on_all_threads, real};
-use results::row::Row;
+use results::CompactRows;
 use scenario::{Model, Scenario};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,8 +22,8 @@ pub(super) struct Measured {
     pub(super) sweep: Sweep,
     /// Settings that replace values of the scenario.
     overrides: Vec<(String, String)>,
-    /// Values by cell, flow, metric, repetition.
-    values: Vec<Vec<Vec<Vec<Option<f64>>>>>,
+    /// Rows of each cell; they may have more repetitions than the sweep.
+    rows: Vec<Rc<CompactRows>>,
     metrics: Vec<String>,
     flows: Vec<String>,
     traces: Traces,
@@ -34,30 +34,47 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// Sorts the rows of a sweep by cell, flow, metric and repetition.
-    pub(super) fn new(sweep: Sweep, scenario: &Scenario, rows: &[Row], jobs: usize) -> Self {
+    /// The rows of each cell of a sweep.
+    pub(super) fn new(sweep: Sweep, scenario: &Scenario, rows: Vec<Rc<CompactRows>>, jobs: usize) -> Self {
         let flows = scenario.first().subjects();
-        Measured { jobs, ..Measured::sorted(sweep, flows, scenario.overrides().to_vec(), rows) }
+        Measured { jobs, ..Measured::of_flows(sweep, flows, scenario.overrides().to_vec(), rows) }
     }
 
-    /// Results of another sweep of equal cells.
-    pub(super) fn again(&self, sweep: Sweep, rows: &[Row], counted: Vec<Vec<Vec<Counters>>>) -> Self {
-        let again = Measured::sorted(sweep, self.flows.clone(), self.overrides.clone(), rows);
+    /// Equal cells with the results of another sweep.
+    pub(super) fn again(
+        &self,
+        sweep: Sweep,
+        rows: Vec<Rc<CompactRows>>,
+        counted: Vec<Vec<Vec<Counters>>>,
+    ) -> Self {
+        let again = Measured::of_flows(sweep, self.flows.clone(), self.overrides.clone(), rows);
         Measured { counted, jobs: self.jobs, ..again }
     }
 
-    fn sorted(sweep: Sweep, flows: Vec<String>, overrides: Vec<(String, String)>, rows: &[Row]) -> Self {
+    fn of_flows(
+        sweep: Sweep,
+        flows: Vec<String>,
+        overrides: Vec<(String, String)>,
+        rows: Vec<Rc<CompactRows>>,
+    ) -> Self {
         let metrics: Vec<String> = sweep.header.columns.iter().map(|c| c.name.clone()).collect();
-        let empty = vec![vec![vec![None; sweep.repetitions as usize]; metrics.len()]; flows.len()];
-        let mut values = vec![empty; sweep.cells.len()];
-        for row in rows {
-            let Some(flow) = flows.iter().position(|f| *f == row.flow) else { continue };
-            for (metric, value) in row.values.iter().enumerate() {
-                values[row.cell as usize][flow][metric][row.repetition as usize] = *value;
+        let (traces, counted) = (RefCell::default(), Vec::new());
+        Measured { sweep, overrides, rows, metrics, flows, traces, counted, jobs: 1 }
+    }
+
+    /// Values of a metric of a flow in a cell, by repetition.
+    fn values(&self, cell: usize, flow: usize, metric: usize) -> Vec<Option<f64>> {
+        let mut values = vec![None; self.sweep.repetitions as usize];
+        let Some(rows) = self.rows.get(cell) else { return values };
+        for row in 0..rows.len() {
+            let (_, repetition, name) = rows.key(row);
+            if name == self.flows[flow]
+                && let Some(value) = values.get_mut(repetition as usize)
+            {
+                *value = rows.value(row, metric);
             }
         }
-        let (traces, counted) = (RefCell::default(), Vec::new());
-        Measured { sweep, overrides, values, metrics, flows, traces, counted, jobs: 1 }
+        values
     }
 
     /// Values of a metric or probe of a cell, of the first flow or of the flow named before a dot.
@@ -68,7 +85,7 @@ impl Measured {
             Some(f) => self.flows.iter().position(|x| x == f).ok_or_else(|| format!("no flow {f}"))?,
         };
         if let Some(metric) = self.metrics.iter().position(|m| m == name) {
-            return Ok(self.values[cell][flow][metric].clone());
+            return Ok(self.values(cell, flow, metric));
         }
         if !probe::is_probe(name) {
             return Err(format!("{name} is not measured"));

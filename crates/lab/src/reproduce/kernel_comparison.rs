@@ -6,11 +6,12 @@
 
 use super::experiment::Experiment;
 use super::grid::{Grid, Measured};
+use super::laboratory::by_cell;
 use super::{Laboratory, ReproduceError};
 use crate::shard::ShardPart;
 use crate::sweep::{Counters, Prepared, Sweep, SweepControl};
 use report::Picture;
-use results::row::Row;
+use results::CompactRows;
 use results::stats::Summary;
 use scenario::Model;
 use scenario::metric::Metric;
@@ -61,7 +62,7 @@ pub struct FlowComparison {
 pub(super) struct RepetitionResults {
     model: Model,
     repetitions: u32,
-    rows: Vec<Row>,
+    rows: Rc<CompactRows>,
     /// Counters by repetition and flow.
     counted: Vec<Vec<Counters>>,
 }
@@ -132,15 +133,14 @@ impl Laboratory<'_> {
             })?;
         }
         let (mut rows, mut counted) = (Vec::new(), Vec::new());
-        for (i, cell) in cells.iter().enumerate() {
+        for cell in &cells {
             let Some(played) = self.find_played(&cell.model, repetitions) else { continue };
-            let wanted = played.rows.iter().filter(|row| row.repetition < u64::from(repetitions));
-            rows.extend(wanted.map(|row| Row { cell: i as u32, ..row.clone() }));
+            rows.push(Rc::clone(&played.rows));
             counted.push(played.counted.iter().take(repetitions as usize).cloned().collect());
         }
         Ok(Some(Rc::new(part.again(
             Sweep { cells: cells.into(), repetitions, part: ShardPart::WHOLE, header, tables: None },
-            &rows,
+            rows,
             counted,
         ))))
     }
@@ -151,19 +151,14 @@ impl Laboratory<'_> {
 
     /// Runs these cells and keeps their results.
     fn play(&mut self, sweep: Sweep) -> Result<(), ReproduceError> {
-        let (rows, complete) = sweep.run(None, self.control)?;
-        if !complete {
-            return Err(ReproduceError::Stopped);
-        }
+        let by_cell = by_cell(&sweep, self.control)?;
         let mut counted = self.control.player.map(|player| player.counted()).unwrap_or_default();
-        for (i, cell) in sweep.cells.into_held().into_iter().enumerate() {
-            let i = i as u32;
-            let own = rows.iter().filter(|row| row.cell == i).cloned().collect();
+        for ((i, cell), rows) in (0..).zip(sweep.cells.into_held()).zip(by_cell) {
             let of = |r: u32| counted.remove(&(i, u64::from(r))).unwrap_or_default();
             self.played.push(RepetitionResults {
                 model: cell.model,
                 repetitions: sweep.repetitions,
-                rows: own,
+                rows,
                 counted: (0..sweep.repetitions).map(of).collect(),
             });
         }

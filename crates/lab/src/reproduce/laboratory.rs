@@ -11,7 +11,7 @@ use super::{
 };
 use crate::sweep::{Prepared, Sweep, SweepControl, SweepError};
 use report::Picture;
-use results::row::Row;
+use results::CompactRows;
 use scenario::{Model, NoFiles, Scenario};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -30,7 +30,7 @@ pub struct Laboratory<'a> {
 struct Run {
     model: Model,
     repetitions: u32,
-    rows: Vec<Row>,
+    rows: Rc<CompactRows>,
 }
 
 impl<'a> Laboratory<'a> {
@@ -131,7 +131,7 @@ impl<'a> Laboratory<'a> {
         self.run(new.iter().map(|(_, _, sweep)| sweep))?;
         for (key, scenario, sweep) in new {
             let rows = self.rows(&sweep);
-            let measured = Rc::new(Measured::new(sweep, &scenario, &rows, self.control.jobs));
+            let measured = Rc::new(Measured::new(sweep, &scenario, rows, self.control.jobs));
             self.measured.insert(key, measured);
         }
         Grid::new(experiment, keys.iter().filter_map(|key| self.measured.get(key)).map(Rc::clone).collect())
@@ -165,30 +165,20 @@ impl<'a> Laboratory<'a> {
             header: like.header.clone(),
             tables: None,
         };
-        let (rows, complete) = all.run(None, self.control)?;
-        if !complete {
-            return Err(ReproduceError::Stopped);
-        }
-        let mut by_cell: Vec<Vec<Row>> = all.cells.held().iter().map(|_| Vec::new()).collect();
-        for row in rows {
-            by_cell[row.cell as usize].push(row);
-        }
+        let by_cell = by_cell(&all, self.control)?;
         let repetitions = all.repetitions;
         let runs = all.cells.into_held().into_iter().zip(by_cell);
         self.runs.extend(runs.map(|(cell, rows)| Run { model: cell.model, repetitions, rows }));
         Ok(())
     }
 
-    /// Rows of a sweep whose cells have runs.
-    fn rows(&self, sweep: &Sweep) -> Vec<Row> {
-        let n = sweep.repetitions;
-        let mut all = Vec::new();
-        for (i, cell) in sweep.cells.held().iter().enumerate() {
-            let Some(at) = self.known(&cell.model, n) else { continue };
-            let wanted = self.runs[at].rows.iter().filter(|row| row.repetition < u64::from(n));
-            all.extend(wanted.map(|row| Row { cell: i as u32, ..row.clone() }));
-        }
-        all
+    /// Rows of each cell of a sweep whose cells have runs, with at least the repetitions of the sweep.
+    fn rows(&self, sweep: &Sweep) -> Vec<Rc<CompactRows>> {
+        let rows = |cell: &Prepared| match self.known(&cell.model, sweep.repetitions) {
+            Some(at) => Rc::clone(&self.runs[at].rows),
+            None => Rc::default(),
+        };
+        sweep.cells.held().iter().map(rows).collect()
     }
 
     fn readings(
@@ -239,6 +229,18 @@ impl<'a> Laboratory<'a> {
         }
         Ok(Some(share))
     }
+}
+
+/// Runs a sweep. Rows of each cell.
+pub(super) fn by_cell(
+    sweep: &Sweep,
+    control: &SweepControl<'_>,
+) -> Result<Vec<Rc<CompactRows>>, ReproduceError> {
+    let mut rows = vec![CompactRows::default(); sweep.cells.len()];
+    if !sweep.run_each(None, control, &mut |row| rows[row.cell as usize].push(&row))? {
+        return Err(ReproduceError::Stopped);
+    }
+    Ok(rows.into_iter().map(Rc::new).collect())
 }
 
 /// Key of a sweep: group, scenario, settings, seed and repetitions.

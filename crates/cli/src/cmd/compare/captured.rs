@@ -326,8 +326,9 @@ const LEAST: u64 = 10;
 fn by_repetition(side: &Side, metric: &str) -> Vec<f64> {
     let Some(at) = side.header.column(metric) else { return Vec::new() };
     let mut flows: BTreeMap<(u32, u64), Vec<Option<f64>>> = BTreeMap::new();
-    for row in &side.rows {
-        flows.entry((row.cell, row.repetition)).or_default().push(row.values[at]);
+    for row in 0..side.rows.len() {
+        let (cell, repetition, _) = side.rows.key(row);
+        flows.entry((cell, repetition)).or_default().push(side.rows.value(row, at));
     }
     let combine = side.header.columns[at].combine;
     flows.into_values().filter_map(|values| combine.over(values)).collect()

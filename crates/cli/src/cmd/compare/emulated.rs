@@ -19,8 +19,8 @@ use emulate::accuracy::calibrate::Calibration;
 use emulate::accuracy::live::Live;
 use lab::sweep::Sweep;
 use netns::output::Outputs;
-use results::Row;
 use results::numbers::Reported;
+use results::{CompactRows, Row};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -203,7 +203,7 @@ impl Emulator {
                 label: label.clone(),
                 sweep,
                 header,
-                rows,
+                rows: CompactRows::from_iter(&rows),
                 complete,
                 stage: None,
                 real_time: true,

@@ -14,8 +14,7 @@ use crate::player::kernels::{KernelOptions, KernelPlayer};
 use crate::player::numbers;
 use lab::sweep::{Counters, Progress, RepetitionPlayer, Sweep, SweepControl};
 use results::folder::{self, RunFolder};
-use results::row::finished;
-use results::{Column, Combine, Header, Row};
+use results::{Column, Combine, CompactRows, Header, Row};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -47,7 +46,7 @@ pub(crate) struct Side {
     pub(crate) sweep: Sweep,
     /// Columns of the rows; of a run folder, as recorded.
     pub(crate) header: Header,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: CompactRows,
     pub(crate) complete: bool,
     pub(crate) stage: Option<KernelPlayer>,
     /// It was run in real time, where nothing can be played again.
@@ -197,14 +196,14 @@ impl PreparedSide {
         let PreparedSide { named, label, sweep, stage, mut kept } = self;
         if !named.captures.is_empty() {
             let (header, rows) = captured::read(&named.captures, &sweep, console)?;
+            let rows = CompactRows::from_iter(&rows);
             let (stage, real_time) = (None, true);
             return Ok(Side { label, sweep, header, rows, complete: true, stage, real_time, captured: true });
         }
         if let Some(record) = &named.record {
-            let (mut header, mut rows) = folder::read(&named.path)?;
-            rows.retain(|row| row.repetition < u64::from(terms.repetitions));
-            let reported = numbers::kept(&named.path, &sweep, &finished(&rows));
-            numbers::put_beside(&mut header, &mut rows, &reported, None)?;
+            let (mut header, mut rows) = recorded(&named.path, terms.repetitions)?;
+            let reported = numbers::kept(&named.path, &sweep, &rows.finished());
+            numbers::put_beside_compact(&mut header, &mut rows, &reported, None)?;
             let (complete, real_time) = (record.complete, record.emulation.is_some());
             return Ok(Side {
                 label,
@@ -225,24 +224,38 @@ impl PreparedSide {
             shuffle_ties: None,
             player: stage.as_ref().map(|stage| stage as &dyn RepetitionPlayer),
         };
-        let (mut rows, complete) = sweep.run(kept.as_mut().map(|kept| &mut kept.folder), &control)?;
+        let mut rows = CompactRows::default();
+        let folder = kept.as_mut().map(|kept| &mut kept.folder);
+        let complete = sweep.run_each(folder, &control, &mut |row| rows.push(&row))?;
         if let Some(kept) = &mut kept {
             kept.close(complete, watch.seconds())?;
         }
         let mut header = sweep.header.clone();
         if let Some(stage) = &stage {
             let folder = kept.as_ref().map(|kept| kept.folder.path().to_owned());
-            let reported = stage.reported(folder.as_deref(), &sweep, &rows);
-            numbers::put_beside(&mut header, &mut rows, &reported, folder.as_deref().filter(|_| complete))?;
+            let reported = stage.reported(folder.as_deref(), &sweep, &rows.finished());
+            let folder = folder.as_deref().filter(|_| complete);
+            numbers::put_beside_compact(&mut header, &mut rows, &reported, folder)?;
         }
         Ok(Side { label, sweep, header, rows, complete, stage, real_time: false, captured: false })
     }
 }
 
+/// Results of a run folder, without repetitions from this number on.
+fn recorded(path: &Path, repetitions: u32) -> results::Result<(Header, CompactRows)> {
+    let mut recorded = folder::repetitions(path, "flows")?;
+    let (mut rows, mut of_one) = (CompactRows::default(), Vec::new());
+    while recorded.next(&mut of_one)? {
+        rows.extend(of_one.iter().filter(|row| row.repetition < u64::from(repetitions)));
+        of_one.clear();
+    }
+    Ok((recorded.header().clone(), rows))
+}
+
 impl Side {
     /// Counters of the sending kernels, as a run with a column for each counter; a row is a repetition, with the
     /// counters of its flows summed. Empty without kernels.
-    pub(crate) fn counters(&self, names: &[&str]) -> Option<(Header, Vec<Row>)> {
+    pub(crate) fn counters(&self, names: &[&str]) -> Option<(Header, CompactRows)> {
         let counted: BTreeMap<(u32, u64), Vec<Counters>> = self.stage.as_ref()?.counted();
         let sum =
             |flows: &[Counters], name: &str| -> u64 { flows.iter().filter_map(|flow| flow.get(name)).sum() };
@@ -253,7 +266,7 @@ impl Side {
             let values: Vec<f64> = names.iter().map(|name| sum(flows, name) as f64).collect();
             Row::new(*cell, *repetition, "all", values)
         };
-        let rows = counted.iter().map(row).collect();
-        Some((header, rows))
+        let rows: Vec<Row> = counted.iter().map(row).collect();
+        Some((header, CompactRows::from_iter(&rows)))
     }
 }

@@ -26,6 +26,7 @@ use lab::sweep::{Progress, RepetitionPlayer, Sweep, SweepControl, SweepError};
 use report::Picture;
 use results::cells::CellSummary;
 use results::folder::RunFolder;
+use results::row::finished;
 use results::source::Source;
 use results::{Header, Row, Table, csv, json};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
@@ -179,7 +180,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
                 kept.close(complete, watch.seconds())?;
             }
             if let Some(stage) = &stage {
-                let reported = stage.reported(path.as_deref(), &sweep, &rows);
+                let reported = stage.reported(path.as_deref(), &sweep, &finished(&rows));
                 let folder = path.as_deref().filter(|_| complete);
                 numbers::put_beside(&mut sweep.header, &mut rows, &reported, folder)?;
             }
