@@ -1,8 +1,8 @@
 //! CCID 3, TFRC congestion control (RFC 4342): window counter, reports in options.
 
-use super::Fate;
+use super::{Fate, Rules};
 use crate::packet::{Dccp, Opt};
-use crate::tfrc::{Arrival, Feedback, Receiver, Sender, SenderConfig};
+use crate::tfrc::{Arrival, Feedback, LossHistory, Receiver, Sender, SenderConfig};
 use base::{Span, Time};
 use std::collections::VecDeque;
 
@@ -10,14 +10,26 @@ use std::collections::VecDeque;
 const REMEMBERED: usize = 16_384;
 /// The window counter advances by at most this much at once (RFC 4342 section 8.1).
 const MOST_STEP: u64 = 5;
+/// Steps of the window counter in a round trip.
+const STEPS_PER_ROUND: u64 = 4;
+
+/// A packet that no report has acknowledged yet.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    seq: u64,
+    at: Time,
+    /// Window counter, continued beyond 15; none for a packet without data.
+    counter: Option<u64>,
+}
 
 /// The sending half of CCID 3.
 #[derive(Clone, Debug)]
 pub struct Ccid3 {
     tfrc: Sender,
-    /// Number and send time of packets not yet reported, from the first with data on.
-    sent: VecDeque<(u64, Time)>,
-    /// Window counter, and when it last advanced.
+    rules: Rules,
+    /// Packets not yet reported, from the first with data on.
+    sent: VecDeque<Sent>,
+    /// Window counter, and when it last advanced; never before the first packet with data.
     counter: u64,
     counted: Time,
     loss: f64,
@@ -26,12 +38,13 @@ pub struct Ccid3 {
 
 impl Ccid3 {
     /// A half-connection before its first packet.
-    pub fn new(config: SenderConfig) -> Self {
+    pub fn new(config: SenderConfig, rules: Rules) -> Self {
         Ccid3 {
             tfrc: Sender::new(config),
+            rules,
             sent: VecDeque::new(),
             counter: 0,
-            counted: Time::ZERO,
+            counted: Time::NEVER,
             loss: 0.0,
             loss_reports: 0,
         }
@@ -47,27 +60,35 @@ impl Ccid3 {
     /// A data packet leaves; its window counter.
     pub fn on_send(&mut self, now: Time, seq: u64, more_waits: bool) -> u8 {
         self.tfrc.on_send(now, more_waits);
-        self.remember(now, seq);
+        self.count(now);
+        self.remember(Sent { seq, at: now, counter: Some(self.counter) });
+        (self.counter % 16) as u8
+    }
+
+    fn count(&mut self, now: Time) {
+        if self.counted.is_never() {
+            self.counted = now;
+        }
         //= RFC 4342 section 8.1: the counter advances once per quarter of a round trip, by at most 5
-        let quarter = self.tfrc.rtt().as_nanos() / 4;
+        let quarter = self.tfrc.rtt().as_nanos() / STEPS_PER_ROUND;
         if let Some(quarters) = now.since(self.counted).as_nanos().checked_div(quarter)
             && quarters > 0
         {
             self.counter += quarters.min(MOST_STEP);
             self.counted = now;
         }
-        (self.counter % 16) as u8
     }
+
     /// A packet without data leaves: a report may acknowledge it, and its round trip counts.
     pub fn on_dataless_sent(&mut self, now: Time, seq: u64) {
         // Before any data there is nothing that a report could be about.
         if !self.sent.is_empty() {
-            self.remember(now, seq);
+            self.remember(Sent { seq, at: now, counter: None });
         }
     }
 
-    fn remember(&mut self, now: Time, seq: u64) {
-        self.sent.push_back((seq, now));
+    fn remember(&mut self, sent: Sent) {
+        self.sent.push_back(sent);
         if self.sent.len() > REMEMBERED {
             self.sent.pop_front();
         }
@@ -81,7 +102,7 @@ impl Ccid3 {
     pub fn on_ack(&mut self, now: Time, packet: &Dccp, mut fate: impl FnMut(Fate)) {
         let Some(ack) = packet.ack else { return };
         if let Some(vector) = packet.ack_vector() {
-            let oldest = self.sent.front().map_or(u64::MAX, |s| s.0);
+            let oldest = self.sent.front().map_or(u64::MAX, |s| s.seq);
             vector.each(ack, |seq, state| {
                 if seq >= oldest {
                     fate(Fate { seq, arrived: state != crate::ackvec::State::Missing });
@@ -98,15 +119,23 @@ impl Ccid3 {
                 _ => {}
             }
         }
-        let at = self.sent.partition_point(|s| s.0 < ack);
-        let found = self.sent.get(at).filter(|s| s.0 == ack).map(|s| s.1);
+        let at = self.sent.partition_point(|s| s.seq < ack);
+        let found = self.sent.get(at).filter(|s| s.seq == ack).copied();
         let reported = at + usize::from(found.is_some());
         if packet.ack_vector().is_none() {
             // Without a vector, lost and received packets below the acknowledged number cannot be distinguished.
-            self.sent.iter().take(reported).for_each(|s| fate(Fate { seq: s.0, arrived: true }));
+            self.sent.iter().take(reported).for_each(|s| fate(Fate { seq: s.seq, arrived: true }));
         }
         self.sent.drain(..reported);
-        let (Some(sent), Some(rate), Some(loss)) = (found, rate, loss) else { return };
+        let Some(found) = found else { return };
+        //= RFC 4342 section 8.1: after an acknowledgement of counter i the counter SHOULD be at least i + 4
+        if let Some(least) = found.counter.map(|i| i + STEPS_PER_ROUND)
+            && self.counter < least
+            && self.rules == Rules::Rfc
+        {
+            (self.counter, self.counted) = (least, now);
+        }
+        let (sent, Some(rate), Some(loss)) = (found.at, rate, loss) else { return };
         if loss > self.loss {
             self.loss_reports += 1;
         }
@@ -154,23 +183,23 @@ pub struct Reporter {
     newest: (u64, Time),
 }
 
-impl Default for Reporter {
-    fn default() -> Self {
-        Reporter {
-            tfrc: Receiver::new(false),
-            counters: VecDeque::new(),
-            rtt: Span::ZERO,
-            newest: (0, Time::ZERO),
-        }
-    }
-}
-
 impl Reporter {
+    /// A half-connection before its first packet.
+    pub fn new(rules: Rules) -> Self {
+        let history = LossHistory::new(false).by_counter();
+        let tfrc = match rules {
+            Rules::Rfc => Receiver::with(history),
+            Rules::Linux => Receiver::with(history.brief_start()).newest_rate(),
+        };
+        Reporter { tfrc, counters: VecDeque::new(), rtt: Span::ZERO, newest: (0, Time::ZERO) }
+    }
+
     /// A data packet arrived.
     pub fn on_data(&mut self, now: Time, packet: &Dccp, size: u32, marked: bool) {
         self.learn(now, packet.ccval);
         self.arrived(now, packet.seq);
-        let arrival = Arrival { seq: packet.seq, ndp: packet.ndp_count(), marked, ..Arrival::default() };
+        let (seq, ndp, counter) = (packet.seq, packet.ndp_count(), packet.ccval);
+        let arrival = Arrival { seq, ndp, counter, marked, ..Arrival::default() };
         self.tfrc.on_arrival(now, arrival, size, now, self.rtt);
     }
 
@@ -237,7 +266,7 @@ impl Reporter {
         self.rtt
     }
     /// Loss events and intervals.
-    pub fn history(&self) -> &crate::tfrc::LossHistory {
+    pub fn history(&self) -> &LossHistory {
         self.tfrc.history()
     }
 }

@@ -19,6 +19,17 @@ base::named! {
     }
 }
 
+base::named! {
+    /// What CCID 3 follows where Linux departs from the RFCs.
+    pub enum Rules {
+        /// RFC 4342 and RFC 5348.
+        Rfc = "rfc",
+        /// Linux 6.12: the sender does not raise its window counter after an acknowledgement, the first loss interval follows
+        /// from the rate since the last report, and the second loss event replaces it.
+        Linux = "linux",
+    }
+}
+
 impl Ccid {
     /// Its number on the wire.
     pub const fn number(self) -> u8 {
@@ -174,10 +185,10 @@ const DELAYED: Span = Span::from_millis(200);
 
 impl Receiving {
     /// The half for a congestion control.
-    pub fn new(ccid: Ccid, ratio: u32) -> Self {
+    pub fn new(ccid: Ccid, ratio: u32, rules: Rules) -> Self {
         match ccid {
             Ccid::Tcplike => Receiving::Tcplike { ratio: ratio.max(1), unacked: 0, delayed: Time::NEVER },
-            Ccid::Tfrc => Receiving::Tfrc(Box::default()),
+            Ccid::Tfrc => Receiving::Tfrc(Box::new(Reporter::new(rules))),
         }
     }
     /// A data packet arrived; `size` in bytes on the wire without IP.

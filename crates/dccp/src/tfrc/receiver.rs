@@ -2,6 +2,7 @@
 
 use super::{Arrival, Feedback, LossHistory, equation};
 use base::{Span, Time};
+use std::collections::VecDeque;
 
 /// The receiving half of one flow.
 #[derive(Clone, Debug)]
@@ -17,8 +18,13 @@ pub struct Receiver {
     /// Bytes since the last report, and since when they are counted.
     bytes: u64,
     since: Time,
-    /// Receive rate of the last report that covered data, bytes per second.
+    /// Arrival times and bytes of packets since the last report, and of two round trips before it.
+    arrivals: VecDeque<(Time, u32)>,
+    /// Receive rate of the last report that covered data, and the highest of all reports, bytes per second.
     last_rate: f64,
+    most_rate: f64,
+    /// The first loss interval follows from the rate since the last report alone.
+    newest_rate: bool,
     timer: Time,
     due: bool,
     packets: u64,
@@ -40,7 +46,10 @@ impl Receiver {
             highest: 0,
             bytes: 0,
             since: Time::ZERO,
+            arrivals: VecDeque::new(),
             last_rate: 0.0,
+            most_rate: 0.0,
+            newest_rate: false,
             timer: Time::NEVER,
             due: false,
             packets: 0,
@@ -50,6 +59,13 @@ impl Receiver {
     /// The same with another history.
     pub fn with(history: LossHistory) -> Self {
         Receiver { history, ..Receiver::new(true) }
+    }
+
+    /// The same, where the first loss interval follows from the rate since the last report, as with Linux, and not from the
+    /// highest rate so far (RFC 5348 section 6.3.1).
+    pub fn newest_rate(mut self) -> Self {
+        self.newest_rate = true;
+        self
     }
 
     /// A data packet arrived. `sent` is its timestamp, `rtt` the sender's estimate (zero: unknown).
@@ -78,6 +94,7 @@ impl Receiver {
                 self.since += Span::from_nanos(rounds * self.round().as_nanos());
             }
             self.bytes += u64::from(size);
+            self.arrivals.push_back((now, size));
         }
         if first || arrival.seq > self.highest {
             self.highest = arrival.seq;
@@ -101,9 +118,15 @@ impl Receiver {
 
     /// Puts a packet into the history; true if a loss event began.
     fn count(&mut self, now: Time, arrival: Arrival) -> bool {
-        let (rate, size, round) = (self.rate_until(now), self.size.max(1.0), self.round().as_secs_f64());
+        let (size, round) = (self.size.max(1.0), self.round().as_secs_f64());
+        let elapsed = now.since(self.since).as_secs_f64();
+        let rate = if self.newest_rate && elapsed > 0.0 {
+            self.bytes as f64 / elapsed
+        } else {
+            self.most_rate.max(self.rate_until(now))
+        };
         self.history.on_arrival(now, arrival, self.rtt, || {
-            //= RFC 5348 section 6.3.1: the first interval gives the receive rate when it is put into the equation
+            //= RFC 5348 section 6.3.1: the first interval gives the highest receive rate so far when it is put into the equation
             let rate = rate.max(size / (2.0 * round));
             1.0 / equation::loss_rate(size, round, rate)
         })
@@ -113,15 +136,25 @@ impl Receiver {
         if self.rtt.is_zero() { UNKNOWN_RTT } else { self.rtt }
     }
 
+    /// The receive rate over the time since the last report, at least over a round trip.
     fn rate_until(&self, now: Time) -> f64 {
-        let elapsed = now.since(self.since);
-        //= RFC 5348 section 6.2: the rate over the time since the last feedback packet was sent
-        if self.bytes == 0 || elapsed.is_zero() {
+        if self.bytes == 0 {
             return self.last_rate;
         }
-        // A report that a loss event hurries counts over a whole round trip, so that one early packet is no peak.
-        let window = elapsed.max(Span::from_nanos(self.round().as_nanos() / 2));
-        self.bytes as f64 / window.as_secs_f64()
+        //= RFC 5348 section 6.2: packets received within the previous R_m seconds, also when a loss event hurries the report
+        //= RFC 4342 section 8.3: over the larger of the round trip and the time since the last report
+        let window = now.since(self.since).max(self.round());
+        let start = now.as_nanos().saturating_sub(window.as_nanos());
+        let newest = self.arrivals.iter().rev().take_while(|(at, _)| at.as_nanos() > start);
+        newest.map(|(_, size)| f64::from(*size)).sum::<f64>() / window.as_secs_f64()
+    }
+
+    /// Forgets arrivals that no later report can cover, also with a round trip that has doubled.
+    fn forget(&mut self, now: Time) {
+        let start = now.as_nanos().saturating_sub(2 * self.round().as_nanos());
+        while self.arrivals.front().is_some_and(|(at, _)| at.as_nanos() <= start) {
+            self.arrivals.pop_front();
+        }
     }
 
     /// Due time of the next report; [`Time::NEVER`] if none.
@@ -145,8 +178,10 @@ impl Receiver {
         }
         let rate = if first { 0.0 } else { self.rate_until(now) };
         self.last_rate = rate;
+        self.most_rate = self.most_rate.max(rate);
         self.bytes = 0;
         self.since = now;
+        self.forget(now);
         self.timer = now + self.round();
         Some(Feedback { sent, held: now.since(arrived), rate, loss: self.history.rate() })
     }
