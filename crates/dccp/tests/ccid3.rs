@@ -88,7 +88,8 @@ fn loss_events_of_ccid_3_follow_the_window_counter() {
     assert_eq!(play(LossHistory::new(false).by_counter().brief_start()).1, [140.0, 400.0]);
 }
 
-/// RFC 4342 section 8.1: the counter begins at 0, and after an acknowledgement of counter i it is at least i + 4.
+/// RFC 4342 section 8.1: the counter begins at 0, and after an acknowledgement of counter i it is at least i + 4; between two
+/// packets it advances by 5 at most, also if a silence follows the acknowledgement.
 #[test]
 fn an_acknowledgement_raises_the_window_counter() {
     for (rules, counter) in [(Rules::Rfc, 4), (Rules::Linux, 0)] {
@@ -99,6 +100,9 @@ fn an_acknowledgement_raises_the_window_counter() {
         report.options = vec![Opt::LossEventRate(u32::MAX), Opt::ReceiveRate(1000)];
         sender.on_ack(ms(5200), &report, |_| ());
         assert_eq!(sender.on_send(ms(5210), 2, true), counter, "{rules}");
+        report.ack = Some(2);
+        sender.on_ack(ms(5400), &report, |_| ());
+        assert_eq!(sender.on_send(ms(15_000), 3, true), counter + 5, "{rules}");
     }
 }
 

@@ -32,6 +32,8 @@ pub struct Ccid3 {
     /// Window counter, and when it last advanced; never before the first packet with data.
     counter: u64,
     counted: Time,
+    /// The counter of the newest packet with data.
+    shown: u64,
     loss: f64,
     loss_reports: u64,
 }
@@ -45,6 +47,7 @@ impl Ccid3 {
             sent: VecDeque::new(),
             counter: 0,
             counted: Time::NEVER,
+            shown: 0,
             loss: 0.0,
             loss_reports: 0,
         }
@@ -69,7 +72,7 @@ impl Ccid3 {
         if self.counted.is_never() {
             self.counted = now;
         }
-        //= RFC 4342 section 8.1: the counter advances once per quarter of a round trip, by at most 5
+        //= RFC 4342 section 8.1: the counter advances once per quarter of a round trip, by at most 5 between two packets
         let quarter = self.tfrc.rtt().as_nanos() / STEPS_PER_ROUND;
         if let Some(quarters) = now.since(self.counted).as_nanos().checked_div(quarter)
             && quarters > 0
@@ -77,6 +80,9 @@ impl Ccid3 {
             self.counter += quarters.min(MOST_STEP);
             self.counted = now;
         }
+        // An acknowledgement and a silence behind it together are no larger step for the receiver.
+        self.counter = self.counter.min(self.shown + MOST_STEP);
+        self.shown = self.counter;
     }
 
     /// A packet without data leaves: a report may acknowledge it, and its round trip counts.
