@@ -13,6 +13,9 @@ const MOST_STEP: u64 = 5;
 /// Steps of the window counter in a round trip.
 const STEPS_PER_ROUND: u64 = 4;
 
+/// Longest round trip that Linux takes (net/dccp/dccp.h: DCCP_SANE_RTT_MAX).
+const MOST_RTT: Span = Span::from_secs(3);
+
 /// A packet that no report has acknowledged yet.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
@@ -141,7 +144,12 @@ impl Ccid3 {
         {
             (self.counter, self.counted) = (least, now);
         }
-        let (sent, Some(rate), Some(loss)) = (found.at, rate, loss) else { return };
+        let (mut sent, Some(rate), Some(loss)) = (found.at, rate, loss) else { return };
+        if self.rules == Rules::Linux {
+            // A longer round trip counts as this.
+            let longest = (MOST_RTT + elapsed).as_nanos();
+            sent = sent.max(Time::from_nanos(now.as_nanos().saturating_sub(longest)));
+        }
         if loss > self.loss {
             self.loss_reports += 1;
         }
@@ -187,6 +195,10 @@ pub struct Reporter {
     rtt: Span,
     /// Highest number, and when it arrived.
     newest: (u64, Time),
+    rules: Rules,
+    /// Window counter of the newest packet with data, and that of the last report, 0 to 15.
+    shown: u8,
+    reported: u8,
 }
 
 impl Reporter {
@@ -195,9 +207,17 @@ impl Reporter {
         let history = LossHistory::new(false).by_counter();
         let tfrc = match rules {
             Rules::Rfc => Receiver::with(history),
-            Rules::Linux => Receiver::with(history.brief_start()).newest_rate(),
+            Rules::Linux => Receiver::with(history.brief_start()).without_timer(),
         };
-        Reporter { tfrc, counters: VecDeque::new(), rtt: Span::ZERO, newest: (0, Time::ZERO) }
+        Reporter {
+            tfrc,
+            counters: VecDeque::new(),
+            rtt: Span::ZERO,
+            newest: (0, Time::ZERO),
+            rules,
+            shown: 0,
+            reported: 0,
+        }
     }
 
     /// A data packet arrived.
@@ -207,6 +227,11 @@ impl Reporter {
         let (seq, ndp, counter) = (packet.seq, packet.ndp_count(), packet.ccval);
         let arrival = Arrival { seq, ndp, counter, marked, ..Arrival::default() };
         self.tfrc.on_arrival(now, arrival, size, now, self.rtt);
+        self.shown = counter;
+        //= RFC 4342 section 10.3: the receiver MAY report by the window counter in place of its own estimate of the round trip
+        if self.rules == Rules::Linux && u64::from(counter.wrapping_sub(self.reported) & 15) >= STEPS_PER_ROUND {
+            self.tfrc.demand();
+        }
     }
 
     /// A packet without data arrived: it has a number, and reports acknowledge the newest number.
@@ -259,6 +284,7 @@ impl Reporter {
     /// The options of the report that is due.
     pub fn report(&mut self, now: Time) -> Option<Vec<Opt>> {
         let feedback = self.tfrc.report(now)?;
+        self.reported = self.shown;
         let inverse = if feedback.loss > 0.0 { (1.0 / feedback.loss) as u32 } else { u32::MAX };
         let held = now.since(self.newest.1).as_nanos() / 10_000;
         Some(vec![

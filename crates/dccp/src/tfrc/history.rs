@@ -409,6 +409,10 @@ impl LossHistory {
         self.mean().map_or(0.0, |mean| 1.0 / mean)
     }
 
+    /// Packets are missing that may still come.
+    pub fn is_pending(&self) -> bool {
+        !self.holes.is_empty()
+    }
     /// Loss events so far.
     pub fn events(&self) -> u64 {
         self.events

@@ -4,6 +4,15 @@ use super::{Arrival, Feedback, LossHistory, equation};
 use base::{Span, Time};
 use std::collections::VecDeque;
 
+/// When reports are due, and the time that their receive rates cover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reports {
+    /// At a timer of a round trip and at loss events; a round trip at least (RFC 5348 section 6.2).
+    Timer,
+    /// Where [`Receiver::demand`] asks and at loss events; since the last report.
+    Demand,
+}
+
 /// The receiving half of one flow.
 #[derive(Clone, Debug)]
 pub struct Receiver {
@@ -23,8 +32,9 @@ pub struct Receiver {
     /// Receive rate of the last report that covered data, and the highest of all reports, bytes per second.
     last_rate: f64,
     most_rate: f64,
-    /// The first loss interval follows from the rate since the last report alone.
-    newest_rate: bool,
+    reports: Reports,
+    /// The report that is due follows a loss event.
+    begun: bool,
     timer: Time,
     due: bool,
     packets: u64,
@@ -49,7 +59,8 @@ impl Receiver {
             arrivals: VecDeque::new(),
             last_rate: 0.0,
             most_rate: 0.0,
-            newest_rate: false,
+            reports: Reports::Timer,
+            begun: false,
             timer: Time::NEVER,
             due: false,
             packets: 0,
@@ -61,11 +72,17 @@ impl Receiver {
         Receiver { history, ..Receiver::new(true) }
     }
 
-    /// The same, where the first loss interval follows from the rate since the last report, as with Linux, and not from the
-    /// highest rate so far (RFC 5348 section 6.3.1).
-    pub fn newest_rate(mut self) -> Self {
-        self.newest_rate = true;
+    /// The same without a feedback timer, as in Linux (net/dccp/ccids/ccid3.c): reports at loss events and on demand. A rate
+    /// covers the time since the last report, and the first loss interval follows from it alone; a report at a loss event
+    /// repeats the last rate.
+    pub fn without_timer(mut self) -> Self {
+        self.reports = Reports::Demand;
         self
+    }
+
+    /// A report is due now, unless losses may lie before the newest packet.
+    pub fn demand(&mut self) {
+        self.due |= !self.history.is_pending();
     }
 
     /// A data packet arrived. `sent` is its timestamp, `rtt` the sender's estimate (zero: unknown).
@@ -88,7 +105,7 @@ impl Receiver {
         if first {
             self.since = now;
         } else {
-            if self.timer.is_never() {
+            if self.timer.is_never() && self.reports == Reports::Timer {
                 //= RFC 5348 section 6.2: without data the feedback timer goes on, and a rate covers no earlier expiry
                 let rounds = now.since(self.since).as_nanos() / self.round().as_nanos().max(1);
                 self.since += Span::from_nanos(rounds * self.round().as_nanos());
@@ -103,9 +120,9 @@ impl Receiver {
         let begun = self.count(now, arrival);
         //= RFC 5348 section 6.1: a new loss event makes the feedback timer expire at once
         if first || begun {
-            self.due = true;
+            (self.due, self.begun) = (true, begun);
         }
-        if self.timer.is_never() {
+        if self.timer.is_never() && self.reports == Reports::Timer {
             self.timer = now + self.round();
         }
     }
@@ -113,17 +130,17 @@ impl Receiver {
     /// A packet without data arrived: it may show that data before it are lost.
     pub fn on_dataless(&mut self, now: Time, seq: u64, ndp: u64) {
         let arrival = Arrival { seq, ndp, dataless: true, ..Arrival::default() };
-        self.due |= self.count(now, arrival) && self.bytes > 0;
+        if self.count(now, arrival) && self.bytes > 0 {
+            (self.due, self.begun) = (true, true);
+        }
     }
 
     /// Puts a packet into the history; true if a loss event began.
     fn count(&mut self, now: Time, arrival: Arrival) -> bool {
         let (size, round) = (self.size.max(1.0), self.round().as_secs_f64());
-        let elapsed = now.since(self.since).as_secs_f64();
-        let rate = if self.newest_rate && elapsed > 0.0 {
-            self.bytes as f64 / elapsed
-        } else {
-            self.most_rate.max(self.rate_until(now))
+        let rate = match self.reports {
+            Reports::Demand => self.rate_until(now),
+            Reports::Timer => self.most_rate.max(self.rate_until(now)),
         };
         self.history.on_arrival(now, arrival, self.rtt, || {
             //= RFC 5348 section 6.3.1: the first interval gives the highest receive rate so far when it is put into the equation
@@ -136,10 +153,13 @@ impl Receiver {
         if self.rtt.is_zero() { UNKNOWN_RTT } else { self.rtt }
     }
 
-    /// The receive rate over the time since the last report, at least over a round trip.
+    /// The receive rate over the time since the last report; with a timer over a round trip at least.
     fn rate_until(&self, now: Time) -> f64 {
         if self.bytes == 0 {
             return self.last_rate;
+        }
+        if self.reports == Reports::Demand {
+            return self.bytes as f64 / now.since(self.since).as_secs_f64().max(1e-6);
         }
         //= RFC 5348 section 6.2: packets received within the previous R_m seconds, also when a loss event hurries the report
         //= RFC 4342 section 8.3: over the larger of the round trip and the time since the last report
@@ -168,7 +188,8 @@ impl Receiver {
             return None;
         }
         let first = self.due && self.packets == 1;
-        self.due = false;
+        let repeats = self.begun && self.reports == Reports::Demand && self.last_rate > 0.0;
+        (self.due, self.begun) = (false, false);
         let (sent, arrived) = self.newest?;
         if self.bytes == 0 && !first {
             //= RFC 5348 section 6.2: no data since the last feedback: no packet, and the timer starts again
@@ -176,13 +197,19 @@ impl Receiver {
             self.timer = Time::NEVER;
             return None;
         }
-        let rate = if first { 0.0 } else { self.rate_until(now) };
+        let rate = match (first, repeats) {
+            (true, _) => 0.0,
+            (_, true) => self.last_rate,
+            _ => self.rate_until(now),
+        };
         self.last_rate = rate;
         self.most_rate = self.most_rate.max(rate);
         self.bytes = 0;
         self.since = now;
         self.forget(now);
-        self.timer = now + self.round();
+        if self.reports == Reports::Timer {
+            self.timer = now + self.round();
+        }
         Some(Feedback { sent, held: now.since(arrived), rate, loss: self.history.rate() })
     }
 
