@@ -5,7 +5,7 @@ use base::event::Source;
 use base::trace::Tracer;
 use base::{Span, Time};
 use dccp::ccid::Rules;
-use dccp::ccid::ccid3::Ccid3;
+use dccp::ccid::ccid3::{Ccid3, Reporter};
 use dccp::packet::{Kind, Opt};
 use dccp::tfrc::{Arrival, LossHistory, Receiver, SenderConfig, equation};
 use dccp::{Ccid, Config, Connection, Dccp};
@@ -104,6 +104,50 @@ fn an_acknowledgement_raises_the_window_counter() {
         sender.on_ack(ms(5400), &report, |_| ());
         assert_eq!(sender.on_send(ms(15_000), 3, true), counter + 5, "{rules}");
     }
+}
+
+/// RFC 4342 section 10.3: Linux reports when the window counter is four above that of the last report, and not while packets may be
+/// missing; with the RFCs' rules a timer of a round trip decides, here of the 500 ms before an estimate exists.
+#[test]
+fn reports_follow_the_window_counter_with_the_rules_of_linux() {
+    let reports = |rules, lost: &[u64]| {
+        let mut reporter = Reporter::new(rules);
+        let mut at = Vec::new();
+        for seq in 0..30_u64 {
+            let now = ms(1000 * seq);
+            while reporter.next_timeout() < now && reporter.next_timeout() != Time::ZERO {
+                let due = reporter.next_timeout();
+                at.extend(reporter.report(due).map(|_| due));
+            }
+            if lost.contains(&seq) {
+                continue;
+            }
+            let mut packet = Dccp::new(Kind::Data, seq, None);
+            packet.ccval = (seq % 16) as u8;
+            reporter.on_data(now, &packet, SIZE, false);
+            if reporter.next_timeout() <= now {
+                at.extend(reporter.report(now).map(|_| now));
+            }
+        }
+        at
+    };
+    let linux = |lost: &[u64]| reports(Rules::Linux, lost);
+    // Every fourth packet, for the counter makes one step in each.
+    assert_eq!(linux(&[]), [0, 4, 8, 12, 16, 20, 24, 28].map(|s| ms(1000 * s)));
+    // Packet 11 is missing: 12 reports nothing, and the third packet behind it makes a loss event.
+    assert_eq!(linux(&[11]), [0, 4, 8, 14, 18, 22, 26].map(|s| ms(1000 * s)));
+    let timed = reports(Rules::Rfc, &[]);
+    assert!(timed.iter().any(|at| at.as_nanos() % 1_000_000_000 != 0), "between arrivals: {timed:?}");
+}
+
+/// RFC 5348 section 4.6: the second packet leaves s/X after the first one, and not with it.
+#[test]
+fn the_second_packet_waits_its_interval() {
+    let mut sender = dccp::tfrc::Sender::new(SenderConfig::default());
+    sender.seed(ms(300), RTT);
+    sender.on_send(ms(300), true);
+    // min(4 s, max(2 s, 4380)) in a round trip: a quarter of it between packets of 1000 bytes.
+    assert_eq!(sender.next_send(), ms(325));
 }
 
 /// RFC 4340 section 8.1.5: the timer of PARTOPEN runs from the last packet, so that data, which acknowledge as well, keep

@@ -1,5 +1,5 @@
-//! The claim: DCCP of a real kernel carries messages and bulk data in virtual time, and three departures of the kernel from
-//! the RFCs make all the difference between its rate with CCID 3 and the model's. Needs a kernel with DCCP under the name `default` or `dccp`; without one each test
+//! The claim: DCCP of a real kernel carries messages and bulk data in virtual time, and named departures of the kernel from
+//! the RFCs make the difference between its rate with CCID 3 and the model's. Needs a kernel with DCCP under the name `default` or `dccp`; without one each test
 //! reports this and is skipped.
 #![cfg(target_os = "linux")]
 
@@ -74,7 +74,7 @@ const PATH: &str = r#"
     transport = "tcp"
     app = { bulk = { lasts = "30 s" } }
     [run]
-    limit = "45 s"
+    limit = "90 s"
 "#;
 
 /// A path: its name, its changes of [`PATH`], and further keys of its hop.
@@ -129,33 +129,47 @@ const PATHS: &[Way] = &[
     ("400 kbit/s, a pause of 3 s each 15 s", &[], PAUSE),
 ];
 
-fn on((_, change, more): &Way, transport: &str) -> Model {
-    let transport = format!("flow.talk.transport={transport}");
-    model(&PATH.replace("MORE", more), &[*change, &[&*transport]].concat())
+/// Packets of a flow over a path that arrived, of the first 30 s and of the 30 s after them.
+fn arrived(run: impl Fn(&Model) -> f64, way: &Way, transport: &str) -> [f64; 2] {
+    let of = |lasts: &str| {
+        let (change, more) = (way.1, way.2);
+        let own =
+            [&*format!("flow.talk.transport={transport}"), &*format!("flow.talk.app.bulk.lasts={lasts}")];
+        run(&model(&PATH.replace("MORE", more), &[change, &own].concat()))
+    };
+    let (half, all) = (of("30 s"), of("60 s"));
+    [half, all - half]
 }
 
-/// RT-05, RT-06: CCID 3 of the model beside the kernel's on ten paths: packets delivered in 30 s. With the kernel's departures
-/// from the RFCs (`rules = "linux"`) the model delivers as many, which shows that they are the cause of what differs without.
+/// RT-05, RT-06: CCID 3 of the model beside the kernel's on ten paths: packets that arrived. With the kernel's departures from
+/// the RFCs (`rules = "linux"`) as many arrive in the first 30 s and in the next, so the departures are what differs. Without them as many
+/// arrive in the next 30 s: two departures are about the first loss interval, which the average forgets with the ninth loss event
+/// (RFC 5348 section 5.4). On the path with pauses reports by timer and by counter, which RFC 4342 section 10.3 both permits,
+/// differ in every pause.
 #[test]
 fn ccid_3_lies_beside_the_kernels_on_ten_paths() {
     let Some(kernels) = speakers() else { return };
+    let of_kernel = |model: &Model| get(&play(&kernels, model, 0), Metric::PacketsValid);
+    let of_model = |model: &Model| {
+        let outcome = lab::run_once(model, 0, lab::once::Options::default());
+        outcome.flows[0].get(Metric::PacketsValid).unwrap_or(f64::NAN)
+    };
     let mut far = Vec::new();
     for way in PATHS {
-        let outcome = play(&kernels, &on(way, "{ linux = { protocol = \"dccp\" } }"), 0);
-        let theirs = get(&outcome, Metric::SegmentsDelivered);
+        // As wide a window of sequence numbers as the model's, in place of 100.
+        let kernel =
+            "{ linux = { protocol = \"dccp\", sysctl = { \"net.dccp.default.seq_window\" = \"1000\" } } }";
+        let kernel = arrived(of_kernel, way, kernel);
         let [rfc, linux] = ["rfc", "linux"].map(|rules| {
-            let own = on(way, &format!("{{ dccp = {{ ccid = 3, rules = \"{rules}\" }} }}"));
-            let own = lab::run_once(&own, 0, lab::once::Options::default());
-            own.flows[0].get(Metric::SegmentsDelivered).unwrap_or(f64::NAN) / theirs
+            let own = arrived(of_model, way, &format!("{{ dccp = {{ ccid = 3, rules = \"{rules}\" }} }}"));
+            [own[0] / kernel[0], own[1] / kernel[1]]
         });
         println!(
-            "{}: kernel {theirs}, model with its rules {linux:.3}, with those of the RFCs {rfc:.3}",
+            "{}: kernel {kernel:?}, model with its rules {linux:.3?}, with those of the RFCs {rfc:.3?}",
             way.0
         );
-        // After a pause the model reports by its feedback timer and so three times of one late round trip, the kernel once: there
-        // its rules are not enough, and those of the RFCs are held against it.
-        let held = if way.2 == PAUSE { rfc } else { linux };
-        if !(0.95..=1.05).contains(&held) {
+        let near = |ratio: f64| (0.95..=1.05).contains(&ratio);
+        if !linux.into_iter().all(near) || !near(rfc[1]) && way.2 != PAUSE {
             far.push((way.0, linux, rfc));
         }
     }

@@ -190,7 +190,8 @@ impl Ccid3 {
 #[derive(Clone, Debug)]
 pub struct Reporter {
     tfrc: Receiver,
-    /// First arrivals of recent counter values; the values go on beyond 15.
+    /// First arrivals of recent counter values; the values go on beyond 15. With Linux's rules two at most: where the present
+    /// round trip began, and the newest value.
     counters: VecDeque<(u64, Time)>,
     rtt: Span,
     /// Highest number, and when it arrived.
@@ -222,14 +223,19 @@ impl Reporter {
 
     /// A data packet arrived.
     pub fn on_data(&mut self, now: Time, packet: &Dccp, size: u32, marked: bool) {
-        self.learn(now, packet.ccval);
+        match self.rules {
+            Rules::Rfc => self.learn(now, packet.ccval),
+            Rules::Linux => self.learn_in_turn(now, packet.ccval),
+        }
         self.arrived(now, packet.seq);
         let (seq, ndp, counter) = (packet.seq, packet.ndp_count(), packet.ccval);
         let arrival = Arrival { seq, ndp, counter, marked, ..Arrival::default() };
         self.tfrc.on_arrival(now, arrival, size, now, self.rtt);
         self.shown = counter;
         //= RFC 4342 section 10.3: the receiver MAY report by the window counter in place of its own estimate of the round trip
-        if self.rules == Rules::Linux && u64::from(counter.wrapping_sub(self.reported) & 15) >= STEPS_PER_ROUND {
+        if self.rules == Rules::Linux
+            && u64::from(counter.wrapping_sub(self.reported) & 15) >= STEPS_PER_ROUND
+        {
             self.tfrc.demand();
         }
     }
@@ -265,16 +271,50 @@ impl Reporter {
         while self.counters.front().is_some_and(|(from, _)| from + 4 < count) {
             self.counters.pop_front();
         }
-        if let Some((from, at)) = self.counters.front().filter(|(from, _)| from + 2 <= count) {
-            let span = now.since(*at).as_nanos() * 4 / (count - from);
-            let span = Span::from_nanos(span.max(1));
-            self.rtt = if self.rtt.is_zero() {
-                span
-            } else {
-                Span::from_nanos((9 * self.rtt.as_nanos() + span.as_nanos()) / 10)
-            };
+        if let Some(&(from, at)) = self.counters.front().filter(|(from, _)| from + 2 <= count) {
+            self.sample(now.since(at).as_nanos() * STEPS_PER_ROUND / (count - from));
         }
         self.counters.push_back((count, now));
+    }
+
+    /// A round trip of so many nanoseconds enters the average.
+    fn sample(&mut self, nanos: u64) {
+        let nanos = nanos.max(1);
+        let before = if self.rtt.is_zero() { nanos } else { self.rtt.as_nanos() };
+        self.rtt = Span::from_nanos((9 * before + nanos) / 10);
+    }
+
+    /// The same as in Linux (net/dccp/ccids/lib/packet_history.c): one sample for each round trip, until the first loss event.
+    fn learn_in_turn(&mut self, now: Time, counter: u8) {
+        if self.tfrc.history().events() > 0 {
+            return;
+        }
+        let counter = u64::from(counter);
+        let Some(&(from, began)) = self.counters.front() else {
+            return self.counters.push_back((counter, now));
+        };
+        let newest = self.counters.get(1).copied();
+        let step = counter.wrapping_sub(from) & 15;
+        match (step, newest) {
+            (0, None) => {}
+            (1..STEPS_PER_ROUND, _) => {
+                self.counters.truncate(1);
+                self.counters.push_back((counter, now));
+            }
+            (STEPS_PER_ROUND, _) => {
+                self.sample(now.since(began).as_nanos());
+                self.counters = VecDeque::from([(counter, now)]);
+            }
+            (_, newest) => {
+                if let Some((last, at)) = newest {
+                    // In whole numbers, as there.
+                    self.sample(
+                        STEPS_PER_ROUND / (last.wrapping_sub(from) & 15).max(1) * at.since(began).as_nanos(),
+                    );
+                }
+                self.counters = VecDeque::from([(counter, now)]);
+            }
+        }
     }
 
     /// Due time of the next report.

@@ -24,8 +24,9 @@ base::named! {
     pub enum Rules {
         /// RFC 4342 and RFC 5348.
         Rfc = "rfc",
-        /// Linux 6.12: the sender does not raise its window counter after an acknowledgement, the first loss interval follows
-        /// from the rate since the last report, and the second loss event replaces it.
+        /// Linux 6.12. The sender does not raise its window counter after an acknowledgement, and a round trip counts as 3 s at
+        /// most. The receiver reports by the window counter, samples the round trip once in each and until the first loss event,
+        /// derives the first loss interval from the rate since the last report and replaces it at the second loss event.
         Linux = "linux",
     }
 }

@@ -166,7 +166,8 @@ impl Sender {
 
     /// A packet leaves now.
     pub fn on_send(&mut self, now: Time, more_waits: bool) {
-        if self.timer.is_never() {
+        let first = self.timer.is_never();
+        if first {
             self.timer = now + INITIAL_TIMER;
         }
         self.sent_since = true;
@@ -176,7 +177,8 @@ impl Sender {
         let gap = Span::from_nanos((1e9 * self.size() / self.instant_rate()) as u64);
         // Slots that were not used are not saved up beyond one packet.
         //= RFC 5348 section 4.6: t_(i+1) = t_i + t_ipi
-        let nominal = self.next.max(Time::from_nanos(now.as_nanos().saturating_sub(gap.as_nanos())));
+        let saved = Time::from_nanos(now.as_nanos().saturating_sub(gap.as_nanos()));
+        let nominal = if first { now } else { self.next.max(saved) };
         self.next = nominal + gap;
     }
 

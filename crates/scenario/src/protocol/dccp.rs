@@ -86,7 +86,7 @@ pub(super) static TABLE: TableShape = table(
             "rules",
             Shape::One(ValueKind::Word(Rules::NAMES)),
             Need::Default("\"rfc\""),
-            "What ccid 3 follows where Linux departs from RFC 4342 and RFC 5348: the window counter after an acknowledgement, the length of the first loss interval and when it is forgotten.",
+            "What ccid 3 follows where Linux departs from RFC 4342 and RFC 5348: window counter, times of reports, samples of the round trip, first loss interval.",
         ),
         LIFETIME_FIELD,
         ACK_LIFETIME_FIELD,
