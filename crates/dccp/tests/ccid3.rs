@@ -95,14 +95,14 @@ fn an_acknowledgement_raises_the_window_counter() {
     for (rules, counter) in [(Rules::Rfc, 4), (Rules::Linux, 0)] {
         let mut sender = Ccid3::new(SenderConfig::default(), rules);
         sender.seed(ms(5000), Span::from_secs(1));
-        assert_eq!(sender.on_send(ms(5000), 1, true), 0);
+        assert_eq!(sender.on_send(ms(5000), 1, 1000, true), 0);
         let mut report = Dccp::new(Kind::Ack, 1, Some(1));
         report.options = vec![Opt::LossEventRate(u32::MAX), Opt::ReceiveRate(1000)];
         sender.on_ack(ms(5200), &report, |_| ());
-        assert_eq!(sender.on_send(ms(5210), 2, true), counter, "{rules}");
+        assert_eq!(sender.on_send(ms(5210), 2, 1000, true), counter, "{rules}");
         report.ack = Some(2);
         sender.on_ack(ms(5400), &report, |_| ());
-        assert_eq!(sender.on_send(ms(15_000), 3, true), counter + 5, "{rules}");
+        assert_eq!(sender.on_send(ms(15_000), 3, 1000, true), counter + 5, "{rules}");
     }
 }
 

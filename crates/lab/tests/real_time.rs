@@ -8,8 +8,8 @@ fn get(outcome: &RunOutcome, metric: Metric) -> f64 {
     outcome.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
-/// News over a link with pauses and losses.
-fn news(transport: &str, more: &[&str]) -> RunOutcome {
+/// News over a link with pauses and losses, of a repetition.
+fn news(transport: &str, more: &[&str], repetition: u64) -> RunOutcome {
     let text = format!(
         r#"
         williwaw = 1
@@ -38,36 +38,44 @@ fn news(transport: &str, more: &[&str]) -> RunOutcome {
         limit = "400 s"
     "#
     );
-    run_once(&testkit::model(&text, more), 0, Options::default())
+    run_once(&testkit::model(&text, more), repetition, Options::default())
 }
 
 /// AT-34, RT-12: ATP's units over a DCCP connection, with either congestion control, and SR-RTP on DCCP with TFRC: most units come
-/// whole and in time, lost fragments are sent again within their lifetime, and none arrives late.
+/// whole and in time in each of twenty runs, lost fragments are sent again within their lifetime, and none arrives late.
 #[test]
 fn at_34_rt_12_units_go_over_dccp() {
+    const RUNS: u64 = 20;
     let of = |carrier: &str, control: &str| {
         let own = format!("carrier = \"{carrier}\", control = \"{control}\"");
-        news(&format!("{{ atp = {{ lifetime = \"5 s\", feasibility = false, {own} }} }}"), &[])
+        let own = format!("{{ atp = {{ lifetime = \"5 s\", feasibility = false, {own} }} }}");
+        (0..RUNS).map(|repetition| news(&own, &[], repetition)).collect::<Vec<_>>()
+    };
+    let in_time = |runs: &[RunOutcome]| {
+        let all = runs.iter().map(|run| get(run, Metric::UnitsInTime));
+        let least = all.clone().fold(1.0, f64::min);
+        (all.sum::<f64>() / RUNS as f64, least)
     };
     for (carrier, control) in [("dccp", "tfrc"), ("dccp", "aimd"), ("rtp-dccp", "tfrc"), ("rtp-dccp", "aimd")]
     {
-        let (own, alone) = (of(carrier, control), of("udp", control));
-        let [in_time, over_udp] = [&own, &alone].map(|outcome| get(outcome, Metric::UnitsInTime));
-        let again = get(&own, Metric::SegmentsRetransmitted);
+        let own = of(carrier, control);
+        let ((mean, least), over_udp) = (in_time(&own), in_time(&of("udp", control)));
+        let again = own.iter().map(|run| get(run, Metric::SegmentsRetransmitted)).sum::<f64>() / RUNS as f64;
         println!(
-            "{carrier}, {control}: {in_time:.3} in time, {again} fragments again; over UDP {over_udp:.3}"
+            "{carrier}, {control}: {mean:.3} in time, {least:.3} at least, {again} fragments again; over UDP {over_udp:.3?}"
         );
-        assert!(own.complete, "{carrier} {control}");
-        assert_eq!(get(&own, Metric::MessagesSent), 40.0);
         // Four or five pauses of 6 s and one fragment in fifty lost: a unit that is made early in a pause is lost, one in ten.
-        assert!(in_time > 0.85, "{carrier} {control}: {in_time}");
+        assert!(mean > 0.9 && least > 0.7, "{carrier} {control}: {mean} {least}");
         assert!(again > 0.0, "{carrier} {control}: losses are repaired within the lifetime");
-        // RT-03: over RTP both ends send reports, and units come in time as often as without.
-        let reports = own.flows[0].get(Metric::RtcpReports);
-        assert_eq!(reports.is_some_and(|n| n >= 40.0), carrier == "rtp-dccp", "{carrier}: {reports:?}");
-        let bare = get(&of("dccp", control), Metric::UnitsInTime);
-        assert!(in_time >= bare - 0.05, "{carrier} {control}: {in_time}, without reports {bare}");
-        assert_eq!(get(&own, Metric::MessagesLate), 0.0, "{carrier} {control}");
+        let bare = in_time(&of("dccp", control)).0;
+        assert!(mean >= bare - 0.05, "{carrier} {control}: {mean}, without reports {bare}");
+        for run in &own {
+            assert!(run.complete, "{carrier} {control}");
+            assert_eq!((get(run, Metric::MessagesSent), get(run, Metric::MessagesLate)), (40.0, 0.0));
+            // RT-03: over RTP both ends send reports, and units come in time as often as without.
+            let reports = run.flows[0].get(Metric::RtcpReports);
+            assert_eq!(reports.is_some_and(|n| n >= 40.0), carrier == "rtp-dccp", "{carrier}: {reports:?}");
+        }
     }
 }
 

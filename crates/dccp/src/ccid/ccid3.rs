@@ -63,8 +63,9 @@ impl Ccid3 {
     pub fn seed(&mut self, now: Time, rtt: Span) {
         self.tfrc.seed(now, rtt);
     }
-    /// A data packet leaves; its window counter.
-    pub fn on_send(&mut self, now: Time, seq: u64, more_waits: bool) -> u8 {
+    /// A data packet of so many bytes leaves; its window counter.
+    pub fn on_send(&mut self, now: Time, seq: u64, bytes: u32, more_waits: bool) -> u8 {
+        self.tfrc.on_size(bytes);
         self.tfrc.on_send(now, more_waits);
         self.count(now);
         self.remember(Sent { seq, at: now, counter: Some(self.counter) });

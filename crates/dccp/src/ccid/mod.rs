@@ -83,13 +83,13 @@ impl Sending {
         }
     }
     /// A data packet leaves; the four bits of its CCVal.
-    pub fn on_send(&mut self, now: Time, seq: u64, more_waits: bool) -> u8 {
+    pub fn on_send(&mut self, now: Time, seq: u64, bytes: u32, more_waits: bool) -> u8 {
         match self {
             Sending::Tcplike(c) => {
                 c.on_send(now, seq);
                 0
             }
-            Sending::Tfrc(c) => c.on_send(now, seq, more_waits),
+            Sending::Tfrc(c) => c.on_send(now, seq, bytes, more_waits),
         }
     }
     /// A packet without data leaves.

@@ -415,7 +415,7 @@ impl Connection {
             let mut packet = Dccp::new(kind_with_data(acks), seq, acks.then_some(self.gsr));
             packet.payload = piece.bytes;
             (packet.offset, packet.message, packet.start) = (piece.offset, piece.message, start);
-            packet.ccval = self.sending.on_send(io.now, seq, more);
+            packet.ccval = self.sending.on_send(io.now, seq, packet.payload + DATA_HEADER, more);
             self.outbox.on_sent(seq, &piece);
             self.counters.data_sent += 1;
             let lives = self.lifetime(io.now, piece.deadline);
