@@ -360,9 +360,9 @@ fn rt_06_under_red_the_share_lies_between_half_and_twice_too() {
     assert!(wide < 0.4 && (0.5..=2.0).contains(&narrow), "{wide} {narrow}");
 }
 
-/// A stream over a link: metrics by name.
-fn stream(transport: &str, app: &str, hop: &str) -> impl Fn(Metric) -> f64 + use<> {
-    let text = format!(
+/// A stream over a link.
+fn stream_text(transport: &str, app: &str, hop: &str) -> String {
+    format!(
         r#"
         williwaw = 1
         [[hop]]
@@ -380,9 +380,18 @@ fn stream(transport: &str, app: &str, hop: &str) -> impl Fn(Metric) -> f64 + use
         [run]
         limit = "600 s"
     "#
-    );
-    let outcome = run_once(&testkit::model::<&str>(&text, &[]), 0, Options::default());
-    assert!(outcome.complete, "{transport} {app} {hop}");
+    )
+}
+
+fn played(text: &str) -> RunOutcome {
+    let outcome = run_once(&testkit::model::<&str>(text, &[]), 0, Options::default());
+    assert!(outcome.complete, "{text}");
+    outcome
+}
+
+/// The same: metrics by name.
+fn stream(transport: &str, app: &str, hop: &str) -> impl Fn(Metric) -> f64 + use<> {
+    let outcome = played(&stream_text(transport, app, hop));
     move |metric| get(&outcome, metric)
 }
 
@@ -421,6 +430,40 @@ fn rt_13_rt_08_the_buffer_hides_a_pause() {
         assert_eq!(short(Metric::PlayoutStalls), 1.0, "{transport}");
         let stalled = short(Metric::PlayoutStall);
         assert!((1.0..4.5).contains(&stalled), "{transport}: {stalled}");
+    }
+}
+
+/// RT-13: DCCP sends nothing again, so the frames that its player misses are those of which the full queue dropped a packet; a queue
+/// for the media of the pause loses none, and CCID 2, whose window closes, neither.
+#[test]
+fn rt_13_frames_missed_over_dccp_are_those_that_the_queue_dropped() {
+    let run = |transport: &str, limit: &str| {
+        let hop = "rate = \"300 kbit/s\"\n[[hop.gate]]\nname = \"pause\"\nstart = \"20 s\"\nlasts = \"3 s\"";
+        let text = stream_text(transport, r#"rates = ["64 kbit/s"], lasts = "60 s", buffer = "5 s""#, hop);
+        let outcome = played(&text.replace("20 kB", limit));
+        [Metric::FramesMissed, Metric::SegmentsDropped].map(|metric| get(&outcome, metric))
+    };
+    // The media of 3 s are 24 kB.
+    let [missed, dropped] = run("\"dccp\"", "20 kB");
+    println!("queue of 20 kB: {missed} frames missed, {dropped} packets dropped");
+    assert!(missed >= 1.0 && missed <= dropped, "{missed} {dropped}");
+    assert_eq!(run("\"dccp\"", "40 kB"), [0.0, 0.0]);
+    assert_eq!(run("{ dccp = { ccid = 2 } }", "20 kB"), [0.0, 0.0]);
+}
+
+/// RT-13, AT-09: through a pause of 10 s ATP misses no more frames than have their whole lifetime of 5 s inside it, and the check of
+/// feasibility gives up no others.
+#[test]
+fn rt_13_at_09_a_long_pause_costs_what_lives_inside_it() {
+    for transport in ["{ atp = { feasibility = false } }", "\"atp\"", "{ atp = { control = \"tfrc\" } }"] {
+        let app = r#"rates = ["64 kbit/s"], lasts = "60 s", buffer = "5 s""#;
+        let hop = "rate = \"300 kbit/s\"\n[[hop.gate]]\nname = \"pause\"\nstart = \"20 s\"\nlasts = \"10 s\"";
+        let run = stream(transport, app, hop);
+        let [missed, stalled] = [Metric::FramesMissed, Metric::PlayoutStall].map(run);
+        println!("{transport}: {missed} frames missed, stalled for {stalled:.3} s");
+        // Five frames a second.
+        assert!((1.0..=25.0).contains(&missed), "{transport}: {missed}");
+        assert!(stalled < 10.0, "{transport}: {stalled}");
     }
 }
 
