@@ -650,7 +650,7 @@ HopRate = TypedDict(
     total=False,
 )
 
-# A rate recorded in a file: either one opportunity a line, in whole milliseconds from the start and again from its en
+# A rate recorded in a file. Mahimahi: one opportunity a line, in whole milliseconds, repeated from the end of the fil
 TablesHopRate = TypedDict(
     "TablesHopRate",
     {

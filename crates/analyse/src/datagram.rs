@@ -1,4 +1,4 @@
-//! UDP flows of a capture: rate, gaps and silences of each direction; of QUIC (RFC 9000) the spin bit's round trips.
+//! UDP flows of a capture: rate, gaps and silences of each direction; for QUIC (RFC 9000) the RTT by the spin bit.
 //!
 //! QUIC is recognised by the invariants of its long header (RFC 8999 section 5.1) and a known version. The
 //! spin bit (RFC 9000 section 17.4) is used only if the edges of both directions interlock: the server
@@ -10,43 +10,44 @@ use base::{Span, Time};
 use capture::{Frame, Transport};
 use std::collections::BTreeMap;
 
-/// Most flows that are followed; datagrams of further ones are counted.
+/// Upper limit of flows; datagrams of further flows are only counted.
 const MOST: usize = 4096;
-/// Most datagrams of one direction stored as points.
+/// Upper limit of datagrams stored as points for each direction.
 const MOST_POINTS: usize = 200_000;
-/// Most spin bit edges stored, both directions together.
+/// Upper limit of stored spin bit edges, both directions together.
 const MOST_EDGES: usize = 100_000;
-/// Number of longest gaps stored per direction.
+/// Number of longest gaps, and of longest silences, stored.
 const GAPS: usize = 8;
 /// Shortest time between datagrams of one direction that counts as a gap.
 const LEAST_GAP: Span = Span::from_millis(200);
 /// Shortest time without datagrams in either direction that counts as a silence.
 const SILENCE: Span = Span::from_secs(1);
-/// Least number of edges, and least share of interlocking ones, for a valid spin bit.
+/// Least number of edges for a valid spin bit.
 const EDGES: usize = 8;
+/// Least share of edges that interlock with the preceding edge, for a valid spin bit.
 const SHARE: f64 = 0.9;
 
-/// A time without datagrams in one direction or in both.
+/// Time without datagrams in one direction (gap) or in both (silence).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gap {
-    /// Time of the last datagram before it.
+    /// Time of the last datagram before the gap.
     pub from: Time,
-    /// Its duration.
+    /// Duration of the gap.
     pub lasts: Span,
 }
 
-/// Statistics of one direction.
+/// Statistics of one direction of a UDP flow.
 #[derive(Clone, Debug, Default)]
 pub struct DatagramDirection {
     /// Number of datagrams.
     pub packets: u64,
     /// Payload bytes.
     pub bytes: u64,
-    /// Times of the first and last datagram.
+    /// Times of the first and the last datagram.
     pub span: Option<(Time, Time)>,
-    /// The longest gaps, longest first.
+    /// Longest gaps, longest first.
     pub gaps: Vec<Gap>,
-    /// Time and payload of each datagram, if they are kept.
+    /// Time and payload length in bytes of each datagram, if points are stored.
     pub points: Vec<(Time, u32)>,
 }
 
@@ -59,7 +60,7 @@ impl DatagramDirection {
     }
 }
 
-/// RTT by the spin bit.
+/// RTT samples by the spin bit (RFC 9000 section 17.4).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spin {
     /// Completion time and RTT of each sample, seconds.
@@ -79,7 +80,7 @@ pub struct Spin {
 pub enum SpinBit {
     /// The spin bit is valid.
     Spins(Spin),
-    /// The edges do not interlock: random values, or only one direction was captured.
+    /// The edges do not interlock: random values, or a capture of one direction only.
     Random,
     /// Constant: the ends do not use it.
     Constant,
@@ -88,11 +89,11 @@ pub enum SpinBit {
 /// Facts about a QUIC flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quic {
-    /// Version of its long headers: 1 is RFC 9000.
+    /// QUIC version of the long headers: 1 is RFC 9000.
     pub version: u32,
-    /// Packets with a long header that began datagrams: handshake, 0-RTT, Retry.
+    /// Datagrams that begin with a long header: handshake, 0-RTT, Retry.
     pub long_headers: u64,
-    /// The spin bit of short headers.
+    /// Spin bit of the short headers.
     pub spin: SpinBit,
 }
 
@@ -101,30 +102,30 @@ pub struct Quic {
 pub struct DatagramFlow {
     /// Endpoints; the source of the first captured datagram is first.
     pub ends: [Endpoint; 2],
-    /// First and last datagram.
+    /// Time of the first datagram.
     pub first: Time,
-    /// The last.
+    /// Time of the last datagram.
     pub last: Time,
-    /// From the first end, and from the second.
+    /// Statistics of the datagrams from the first endpoint, and from the second.
     pub directions: [DatagramDirection; 2],
-    /// Times of a second or more without a datagram in either direction, in order; the longest of them are kept.
+    /// Longest silences (1 s or more without datagrams in either direction), in order of time.
     pub silences: Vec<Gap>,
-    /// All of them.
+    /// Number of all silences.
     pub silence_count: u64,
-    /// Set if it is QUIC.
+    /// QUIC facts, if the flow is QUIC.
     pub quic: Option<Quic>,
-    /// The interface at which it was captured.
+    /// Capture interface index.
     pub interface: u32,
 }
 
 impl DatagramFlow {
-    /// The direction that carried more.
+    /// Index of the direction that carried more payload.
     pub fn main(&self) -> usize {
         usize::from(self.directions[1].bytes > self.directions[0].bytes)
     }
 }
 
-/// State of a followed flow.
+/// UDP flow with its spin bit edges.
 struct FlowTracker {
     flow: DatagramFlow,
     version: Option<u32>,
@@ -135,10 +136,10 @@ struct FlowTracker {
     edges: Vec<(Time, usize, bool)>,
 }
 
-/// Ends and interface; the lower end first.
+/// Flow key: the smaller endpoint, the larger endpoint, interface.
 type Key = (Endpoint, Endpoint, u32);
 
-/// Follows the datagrams of a capture.
+/// UDP flows of a capture.
 pub struct Datagrams {
     keep: bool,
     packets: u64,
@@ -146,7 +147,7 @@ pub struct Datagrams {
     left_out: u64,
 }
 
-/// Keeps the longest gaps, longest first.
+/// Inserts `gap` into the [`GAPS`] longest gaps, longest first.
 fn keep_longest(gaps: &mut Vec<Gap>, gap: Gap) {
     let place = gaps.partition_point(|kept| kept.lasts >= gap.lasts);
     if place < GAPS {
@@ -155,7 +156,7 @@ fn keep_longest(gaps: &mut Vec<Gap>, gap: Gap) {
     }
 }
 
-/// The version of a long header with sound connection IDs, if it is one that is known (RFC 8999, 9000, 9369 and drafts).
+/// QUIC version of a long header with connection IDs of valid length, if known (RFC 8999, 9000, 9369, drafts).
 fn quic_version(payload: &[u8]) -> Option<u32> {
     let (&first, rest) = payload.split_first()?;
     let (version, rest) = rest.split_first_chunk::<4>()?;
@@ -167,12 +168,12 @@ fn quic_version(payload: &[u8]) -> Option<u32> {
 }
 
 impl Datagrams {
-    /// `points`: stores each datagram for plots.
+    /// Empty table. `points`: store each datagram for plots.
     pub fn new(points: bool) -> Datagrams {
         Datagrams { keep: points, packets: 0, flows: BTreeMap::new(), left_out: 0 }
     }
 
-    /// Number of UDP datagrams so far.
+    /// Number of UDP datagrams.
     pub fn packets(&self) -> u64 {
         self.packets
     }
@@ -204,8 +205,8 @@ impl Datagrams {
         );
     }
 
-    /// The flows by time of their first datagram. A flow seen at several interfaces is reported at the
-    /// busiest one.
+    /// UDP flows by time of their first datagram, and number of datagrams left out. A flow seen at several interfaces
+    /// is reported once: at the interface with most datagrams.
     pub fn finish(self) -> (Vec<DatagramFlow>, u64) {
         let mut best: BTreeMap<(Endpoint, Endpoint), DatagramFlow> = BTreeMap::new();
         for ((a, b, _), follow) in self.flows {
@@ -281,13 +282,12 @@ impl FlowTracker {
     }
 }
 
-/// Evaluates the edges. The first end is the client, which sent the first captured datagram.
+/// RTT samples from the spin bit edges. Direction 0 is the client, which sent the first captured datagram.
 fn spin(edges: &[(Time, usize, bool)]) -> SpinBit {
     if edges.is_empty() {
         return SpinBit::Constant;
     }
-    // An edge of the server repeats the client's last one; an edge of the client inverts the server's last
-    // one.
+    // An edge of the server repeats the client's last value; an edge of the client inverts the server's last value.
     let follows = |a: &(Time, usize, bool), b: &(Time, usize, bool)| {
         a.1 != b.1 && if b.1 == 1 { a.2 == b.2 } else { a.2 != b.2 }
     };

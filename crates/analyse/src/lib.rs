@@ -1,7 +1,8 @@
-//! TCP capture analysis: verdicts on retransmissions and timeouts, causes of idle time, evidence.
+//! Analysis of TCP, SCTP and UDP captures: verdicts on retransmissions and timeouts, causes of idle time, RTT,
+//! faults and a diagnosis for each connection.
 //!
-//! Observed packets in, connections with verdicts out: needed and unneeded retransmissions, spurious
-//! timeouts, causes of idle time, each with its evidence.
+//! Input: observed packets. Output: connections; each verdict (needed or unneeded retransmission, spurious timeout)
+//! has its evidence.
 //!
 //! The crate does no I/O and reads no clock. The caller turns each TCP segment of a capture into an
 //! [`Observation`] for an [`Analyser`]. Memory grows with open connections and their episodes, not with
@@ -9,15 +10,15 @@
 //!
 //! | part | content |
 //! |---|---|
-//! | `association` | associations of SCTP: chunks sent again, timeouts, gap reports |
-//! | `datagram` | flows of UDP: rate, gaps, silences; the spin bit of QUIC |
+//! | `association` | SCTP associations: retransmitted chunks, timeouts, gap reports |
+//! | `datagram` | UDP flows: rate, gaps, silences; spin bit of QUIC |
 //! | `intake` | observations, duplicate frames of the capture, the capture point |
-//! | `connection` | connections by four-tuple, their two directions |
+//! | `connection` | connections by four-tuple, with two directions each |
 //! | `direction` | one direction of a connection: data segments, their ACKs, idle time, outcome |
 //! | `facts` | send log, ACK facts, RTT, receiver clock, trigger of a retransmission |
-//! | `verdict` | needed or not: rules of order, fates of copies, reconciliation with the inference |
+//! | `verdict` | needed or unneeded: in-order delivery, fates of copies |
 //! | `hypotheses` | event courses that explain an episode: HMM search, receiver model, transitions, ACK timing |
-//! | `findings` | the report: timeouts, causes of idle time, faults, lower layers, both captures joined, diagnosis |
+//! | `findings` | report: timeouts, idle causes, faults, lower-layer events, join of two captures, diagnosis |
 
 pub mod association;
 mod connection;

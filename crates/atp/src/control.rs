@@ -1,4 +1,5 @@
-//! Congestion control of ATP (paper section III.D): AIMD, TFRC, or a window that all flows between two hosts share.
+//! Congestion control of ATP (paper section III.D): AIMD, TFRC, the carrier's, none, or a Congestion Manager window
+//! shared by start-time fair queueing.
 
 use base::{Span, Time};
 use dccp::tfrc::{Feedback, Sender, SenderConfig};

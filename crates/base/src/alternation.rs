@@ -1,13 +1,13 @@
-//! Alternating RTT series: successive samples on two levels.
+//! Detector of an alternating RTT series: online test for two levels in successive samples.
 //!
 //! Over GPRS, every second ping took 100 to 200 ms longer than the one before, because its temporary block
 //! flow had to be set up anew (Gurtov et al., Multi-Layer Tracing of TCP over GPRS, section IV.A).
 //!
 //! Three successive values alternate if the middle one lies above or below both others and these differ by
 //! less than half of that distance. Of independently drawn values of any distribution, less than 0.26 of the
-//! triples alternate (uniform 0.22, normal 0.21, exponential 0.23, Pareto 0.26, by simulation). Of two levels
-//! 100 apart with a deviation of 30 around each, 0.63 do. A jump of the level or a missing value affects only
-//! one or two triples.
+//! triples alternate (uniform 0.22, normal 0.21, exponential 0.23, Pareto 0.26, by simulation). Of values at
+//! two levels 100 apart with a deviation of 30 around each, 0.63 do. A step of the level or a missing value
+//! affects only one or two triples.
 
 /// Online detector for a series; keeps only the last two values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -16,7 +16,7 @@ pub struct AlternationDetector {
     last: Option<f64>,
     triples: u64,
     alternating: u64,
-    /// Alternating triples in the sums below, outliers excluded.
+    /// Number of alternating triples in the sums, outliers excluded.
     usual: u64,
     steps: f64,
     low: f64,

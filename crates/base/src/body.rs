@@ -1,7 +1,9 @@
-//! Packet bodies: one type per transport protocol, stored in the [`crate::pool::Pool`] while the head
-//! travels.
+//! Packet body of a transport protocol: trait for flags, data ranges, acknowledgements and wire format;
+//! implementation for the TCP segment.
 //!
-//! The network uses a body only through [`Body`]: the flags of the head, the ranges of data for the
+//! A body stays in the [`crate::pool::Pool`] while the packet's head travels.
+//!
+//! The network uses a body only through [`Body`]: the flags of the head, the data ranges for the
 //! [`crate::truth::Ledger`], and the bytes on the wire for captures. TCP's [`Segment`] has its own slab, one
 //! cache line per segment; every other type gets a typed slab when its first body is stored.
 
@@ -11,7 +13,7 @@ use crate::tcp::{SackBlocks, Segment};
 use crate::truth::{CONNECTION, Cause};
 
 /// A sequence-number space within a flow's direction: a TCP connection, an association, a stream. The ledger
-/// detects retransmissions within one channel.
+/// detects retransmissions per channel.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Channel(pub u32);
 
@@ -31,7 +33,7 @@ pub struct Range {
     pub channel: Channel,
     /// First number.
     pub from: u64,
-    /// One past the last.
+    /// One past the last number.
     pub to: u64,
     /// Cause of transmission; bundled ranges may differ.
     pub cause: Cause,
@@ -42,7 +44,7 @@ pub struct Range {
 /// A body is plain data. `put` and `take` are inverse: a stored body is returned once, equal. The default
 /// implementations store any type; only a body on the hot path needs its own.
 pub trait Body: Clone + Send + 'static {
-    /// Stores a copy.
+    /// Stores a copy of the body; returns its reference.
     #[inline]
     fn put(&self, pool: &mut Pool) -> BodyRef {
         pool.store(self.clone())
@@ -54,13 +56,13 @@ pub trait Body: Clone + Send + 'static {
     }
     /// Flags of the packet's head.
     fn flags(&self) -> Flags;
-    /// Calls `each` for every range of data, in packet order. `cause` is the packet's cause of transmission,
-    /// for bodies that keep none per range.
+    /// Calls `each` for every data range, in packet order. `cause` is the packet's cause of transmission, for
+    /// bodies without a cause per range.
     fn ranges(&self, cause: Cause, each: impl FnMut(Range));
     /// Calls `each` for every cumulative acknowledgement: the channel, and one past the last number
     /// acknowledged.
     fn acks(&self, each: impl FnMut(Channel, u64));
-    /// Number of its application data unit in the flow, from 1; 0: none visible to the network.
+    /// Number of the packet's application data unit in the flow, from 1; 0: none is visible to the network.
     #[inline(always)]
     fn unit(&self) -> u16 {
         0
@@ -70,7 +72,8 @@ pub trait Body: Clone + Send + 'static {
     fn class(&self) -> u8 {
         0
     }
-    /// The TCP segment, if it is one: captures write it with the state of both ends.
+    /// The body as a TCP segment, which captures write with the state of both ends; `None` for other
+    /// protocols.
     #[inline(always)]
     fn segment(&self) -> Option<&Segment> {
         None

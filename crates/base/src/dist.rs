@@ -1,4 +1,5 @@
-//! Probability distributions of scenario parameters, sampled by inverse CDF on `libm`.
+//! Probability distributions of scenario parameters: parser, sampler, mean, and first event of a stationary
+//! process.
 //!
 //! All distributions are sampled by own code on `libm`, so that a seed gives identical bits on every machine
 //! and in every build.
@@ -33,7 +34,7 @@ pub enum Dist {
     Weibull(f64, f64),
     /// Gamma with shape and scale.
     Gamma(f64, f64),
-    /// Two-state Markov chain: the value in each state and the probability, per draw, of leaving it.
+    /// Two-state Markov chain: its value in each state, and its probability of a state change per draw.
     TwoState {
         /// Value in the first state, where the chain starts.
         first: f64,
@@ -48,7 +49,7 @@ pub enum Dist {
     Empirical(#[serde(with = "crate::serial::shared")] Arc<[f64]>),
 }
 
-/// A distribution with its stream and, for the Markov chain, its state.
+/// A distribution with its random stream and, for the Markov chain, its state.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     dist: Dist,

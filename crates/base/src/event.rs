@@ -1,7 +1,8 @@
-//! Event table of traces.
+//! Trace events: the only table of events, with name, category, fields and units of each; record with time
+//! and source.
 //!
-//! The only table of events. Each event is declared once, with its name in logs and plots and one sentence;
-//! the Rust type, the reference page and every exporter are generated from it.
+//! Each event is declared once, with its name in logs and plots and one sentence; the Rust type, the
+//! reference page and every exporter are generated from the declaration.
 //!
 //! A record is small and `Copy`; recording one is a store, formatting happens after the run.
 

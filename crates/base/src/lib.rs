@@ -1,4 +1,5 @@
-//! Shared vocabulary: time, units, names, randomness, packets, events, ground truth.
+//! Basic types of the simulator: simulated time, units, random streams, packets and their bodies, trace
+//! events, ledger of ground truth, wire formats.
 //!
 //! This crate contains data types without behaviour of their own. Drivers pass in everything that needs a
 //! clock, a file or the environment (see `docs/architecture.md`).

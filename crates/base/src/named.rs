@@ -1,4 +1,4 @@
-//! Named variants: one word per variant for code, scenario file, trace and legend.
+//! Macro for enums of named variants: one word per variant in scenario files, traces and legends.
 //!
 //! Declared once with [`crate::named!`].
 
@@ -16,13 +16,13 @@ macro_rules! named {
         impl $name {
             /// All variants, in the order of the documentation.
             pub const ALL: &'static [$name] = &[$($name::$variant),+];
-            /// Every name, in the same order.
+            /// Every name, in the order of `ALL`.
             pub const NAMES: &'static [&'static str] = &[$($word),+];
-            /// The word for it in scenario files, traces and legends.
+            /// Name in scenario files, traces and legends.
             pub const fn name(self) -> &'static str {
                 match self { $($name::$variant => $word),+ }
             }
-            /// Variant with that name.
+            /// Variant with this name.
             pub fn from_name(name: &str) -> Option<Self> {
                 match name { $($word $(| $alias)* => Some($name::$variant),)+ _ => None }
             }

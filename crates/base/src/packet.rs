@@ -1,7 +1,6 @@
-//! Packet head: fixed size, copied by value.
+//! Packet head: flow, size, deadline, ECN, flags and drop reasons; fixed size, copied by value.
 //!
-//! The head is small and fixed; the body stays in the [`crate::pool::Pool`] and is opened only by hosts,
-//! packet ports and taps.
+//! The body stays in the [`crate::pool::Pool`]; only hosts, packet ports and taps read it.
 
 use crate::pool::BodyRef;
 use crate::time::{Span, Time};
@@ -39,7 +38,7 @@ impl Flags {
     pub const REPLY: Flags = Flags(1 << 8);
     /// Carries retransmitted data.
     pub const AGAIN: Flags = Flags(1 << 9);
-    /// EXP bit of ATP: a router dropped an expired packet of this flow just before.
+    /// EXP bit of ATP: a router has just dropped an expired packet of this flow.
     pub const EXPIRED: Flags = Flags(1 << 10);
     /// Headers only: a router removed the payload.
     pub const STUB: Flags = Flags(1 << 11);
@@ -51,7 +50,7 @@ impl Flags {
     /// ABR bit of ATP: the sender has abandoned the application data unit; waiting packets of it may be
     /// dropped.
     pub const ABORT: Flags = Flags(1 << 14);
-    /// Routers may cut it up, although its sender keeps other packets of the flow whole.
+    /// Routers may fragment it, although its sender sets DF in all other packets of the flow.
     pub const DIVISIBLE: Flags = Flags(1 << 15);
 
     /// True if every flag of `other` is set here.
@@ -68,13 +67,13 @@ impl Flags {
 /// Head of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Unique within the run; a duplicate made by the network keeps the original's id.
+    /// Number, unique within the run; a duplicate made by the network keeps the original's number.
     pub id: u64,
     /// Time of transmission by its host.
     pub born: Time,
-    /// Reference to its body.
+    /// Reference to the packet's body.
     pub body: BodyRef,
-    /// Flow.
+    /// Flow of the packet.
     pub flow: FlowId,
     /// Bytes on the wire, all headers counted.
     pub size: u32,
@@ -86,7 +85,7 @@ pub struct Packet {
     pub source: NodeId,
     /// Destination node.
     pub destination: NodeId,
-    /// Interface of the host by which it leaves or enters.
+    /// Interface of the host by which the packet leaves or enters.
     pub interface: u16,
     /// Properties visible to the network.
     pub flags: Flags,
@@ -94,7 +93,7 @@ pub struct Packet {
     pub class: u8,
     /// ECN codepoint of the IP header (RFC 3168 section 5): 0 not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
     pub ecn: u8,
-    /// Number of its application data unit in the flow, from 1, modulo 65535; 0: none is known.
+    /// Number of the packet's application data unit in the flow, from 1, modulo 65535; 0: unknown.
     pub unit: u16,
 }
 
@@ -120,7 +119,7 @@ impl Packet {
         unit: 0,
     };
 
-    /// End of its lifetime; [`Time::NEVER`] without a deadline.
+    /// End of the packet's lifetime; [`Time::NEVER`] without a deadline.
     pub fn deadline(&self) -> Time {
         match self.lives {
             Packet::ALWAYS => Time::NEVER,

@@ -1,5 +1,7 @@
-//! Pool of packet bodies: one slab per network and type of body. It allocates nothing once it has grown to
-//! the maximum number of packets in flight, and is empty at the end of a run.
+//! Pool of packet bodies: one slab per network and type of body.
+//!
+//! It allocates no memory once it has grown to the maximum number of packets in flight, and is empty at the
+//! end of a run.
 
 mod part;
 
@@ -35,8 +37,8 @@ pub struct Pool {
     /// the next body.
     buffers: Vec<Vec<u8>>,
     free_buffers: Vec<u32>,
-    /// Bodies of other protocols, one slab per type. A slot's `len` is the slab's index, its `blocks` the
-    /// place in it.
+    /// Bodies of other protocols, one slab per type. A slot's `len` is the index of the slab, its `blocks`
+    /// the position in the slab.
     slabs: Vec<Box<dyn AnySlab>>,
 }
 
@@ -52,7 +54,7 @@ struct Slot {
     window: u32,
     /// Index of its SACK blocks, or [`NOWHERE`].
     blocks: u32,
-    /// In a free slot: the next free one, or [`NOWHERE`].
+    /// In a free slot: index of the next free slot, or [`NOWHERE`].
     next: u32,
     has_ack: bool,
     syn: bool,
@@ -76,7 +78,7 @@ enum Holds {
     Bytes,
     /// A body of another protocol.
     Other,
-    /// Part of the whole body at `blocks`.
+    /// Part of the whole body in slot `blocks`.
     Part,
 }
 
@@ -160,7 +162,7 @@ impl Pool {
         BodyRef(at)
     }
 
-    /// Takes a free slot; grows the slab if there is none.
+    /// Index of a free slot; grows the slab if there is none.
     #[inline]
     fn place(&mut self) -> u32 {
         if self.free == NOWHERE {
@@ -245,7 +247,7 @@ impl Pool {
         BodyRef(at)
     }
 
-    /// Slab and place of a body that is neither a segment nor bytes.
+    /// Slab index and position of a body that is neither a segment nor bytes.
     fn other(&self, at: BodyRef) -> Option<(usize, u32)> {
         let slot = self.slots.get(at.0 as usize).filter(|slot| slot.holds == Holds::Other)?;
         Some((slot.len as usize, slot.blocks))
@@ -342,7 +344,7 @@ impl Pool {
         }
     }
 
-    /// Takes a segment out. `None` for another body, which is discarded.
+    /// Takes a segment out of the pool. `None` for another body, which is discarded.
     #[inline(always)]
     pub fn take(&mut self, at: BodyRef) -> Option<Segment> {
         let slot = self.slots.get_mut(at.0 as usize)?;
@@ -401,7 +403,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A segment whose every field hangs on `n`.
+    /// A segment whose every field depends on `n`.
     fn segment(n: u64) -> Segment {
         let bit = |k: u64| n >> k & 1 == 1;
         let mut sack = SackBlocks::default();

@@ -1,6 +1,7 @@
-//! Random streams: one generator per (seed, repetition, element, purpose).
+//! Random streams: one reproducible generator per seed, repetition, element and purpose; stable hash of
+//! names.
 //!
-//! Adding an element or changing a sender never changes the draws of another element.
+//! An additional element or another sender does not change the draws of other elements.
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;

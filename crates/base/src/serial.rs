@@ -1,12 +1,13 @@
-//! Serialisation of times and distributions, for orders to remote workers. A distribution that the scenario
-//! reader would reject is rejected here too.
+//! Serialisation of times, durations and distributions for work sent to remote workers.
+//!
+//! A distribution that the scenario reader rejects is rejected here too.
 
 use crate::Span;
 use crate::dist::Dist;
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{Serialize, Serializer};
 
-/// Whole nanoseconds.
+/// Serialised as whole nanoseconds.
 impl Serialize for Span {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_u64(self.as_nanos())
@@ -21,7 +22,7 @@ impl<'de> Deserialize<'de> for Span {
 
 impl Serialize for Dist {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        // The inherent function that serde derives.
+        // Calls the inherent function that serde derives.
         Dist::serialize(self, to)
     }
 }
@@ -48,7 +49,7 @@ fn is_sound(dist: &Dist) -> bool {
     }
 }
 
-/// Shared values as a plain list.
+/// Serialisation of shared values as a plain list.
 pub(crate) mod shared {
     use serde::de::{Deserialize, Deserializer};
     use serde::ser::{Serialize, Serializer};

@@ -1,4 +1,5 @@
-//! Grammar as data: table shapes, keys and value types.
+//! Grammar of scenario files as data: tables, keys, value types with bounds and units, defaults and
+//! documentation.
 //!
 //! Every table of a scenario file is one static [`TableShape`], declared beside the code that it configures.
 //! The checker, the JSON Schema, the reference page, override paths and spelling suggestions all use these
@@ -114,14 +115,14 @@ pub struct Variant {
     pub bare: bool,
 }
 
-/// Quantity of a random value.
+/// Quantity of a value drawn from a distribution.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Quantity {
     /// Duration; stored in nanoseconds.
     Span,
     /// Amount of data; stored in bytes.
     Bytes,
-    /// A number of things.
+    /// Dimensionless number.
     Number,
     /// Rate; stored in bit/s.
     Rate,

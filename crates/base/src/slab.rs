@@ -1,5 +1,6 @@
-//! Typed slabs for packet bodies other than TCP segments, with a type-erased discard, so that any element can
-//! drop a packet without knowing its protocol.
+//! Typed slabs for packet bodies other than TCP segments, with a type-erased discard.
+//!
+//! Any element can drop a packet without knowing its protocol.
 
 use std::any::Any;
 use std::fmt;
@@ -14,7 +15,7 @@ pub(crate) trait AnySlab: Send {
     fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
-/// Slots for bodies of one type; freed slots are reused, last one first.
+/// Slab for bodies of one type; the slot freed last is reused first.
 pub(crate) struct Slab<T> {
     places: Vec<Option<T>>,
     free: Vec<u32>,

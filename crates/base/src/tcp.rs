@@ -1,7 +1,7 @@
-//! TCP segment without wire format.
+//! TCP segment of the model, without wire format: sequence numbers, flags, SACK blocks, timestamps.
 //!
-//! Sequence numbers are 64-bit stream offsets (wrap-around exists only where bytes are read or written), and
-//! timestamps are times.
+//! Sequence numbers are 64-bit stream offsets (32-bit numbers that wrap exist only where bytes are read or
+//! written), and timestamps are times.
 
 use crate::time::Time;
 

@@ -1,12 +1,12 @@
 //! Simulated time: instants ([`Time`]) and durations ([`Span`]) in nanoseconds.
 //!
-//! Whole nanoseconds from the start of the run. Instants ([`Time`]) and durations ([`Span`]) are different
-//! types, so that adding two instants does not compile.
+//! Both count whole nanoseconds, instants from the start of the run. They are different types, so that adding
+//! two instants does not compile.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// An instant: nanoseconds since the start of the run. [`Time::NEVER`] sorts after all others.
+/// An instant: nanoseconds since the start of the run. [`Time::NEVER`] sorts after all other instants.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 
@@ -16,7 +16,7 @@ pub struct Span(u64);
 
 const NANOS: f64 = 1e9;
 
-/// Seconds to nanoseconds, rounded to the nearest; saturates, and NaN or a negative number gives zero.
+/// Converts seconds to nanoseconds, rounded to the nearest; saturates; NaN and negative numbers yield zero.
 fn nanos_from_secs(s: f64) -> u64 {
     (s * NANOS + 0.5) as u64
 }

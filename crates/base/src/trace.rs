@@ -1,7 +1,7 @@
-//! Trace recorder: events in memory, by category.
+//! Trace recorder: events and packet sightings of one run in memory, by category.
 //!
-//! Events are kept in memory in order of recording, if their category is on; otherwise the closure that
-//! builds a record is not called. Packets that hosts send and receive are kept beside them.
+//! Events are kept in order of recording if their category is on; otherwise the closure that builds a record
+//! is not called. Packets that hosts send and receive are kept in a second list.
 
 use crate::body::Body;
 use crate::event::{Category, Event, Record, Source};
@@ -11,10 +11,10 @@ use crate::tcp::Segment;
 use crate::time::Time;
 use std::collections::BTreeMap;
 
-/// A body as bytes: transport header and payload.
+/// An encoded body: transport header and payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Encoded {
-    /// The protocol number of the IP header.
+    /// Protocol number of the IP header.
     pub protocol: u8,
     /// Transport header and payload.
     pub bytes: Vec<u8>,
@@ -37,7 +37,7 @@ pub enum Derived {
         /// MTU of the next hop, bytes.
         mtu: u32,
     },
-    /// No packet: a fragment that was reassembled with the others.
+    /// A fragment that completed a reassembly; no packet is derived.
     Joined,
 }
 
@@ -60,15 +60,16 @@ pub struct Sighting {
     pub after: usize,
 }
 
-/// Recorder of one run.
+/// Recorder of trace events and packets of one run.
 #[derive(Default, Debug)]
 pub struct Tracer {
     mask: u8,
     records: Vec<Record>,
     sightings: Vec<Sighting>,
-    /// Number of records drained.
+    /// Number of records removed by [`Tracer::drain`].
     drained: usize,
-    /// By source and [`Packet::ledger`]: largest window offered in a segment, if that is all that is kept of packets.
+    /// By source and [`Packet::ledger`]: largest window that a host advertised, bytes; `Some` if packets
+    /// themselves are not kept.
     windows: Option<BTreeMap<(u32, usize), u32>>,
 }
 
@@ -81,7 +82,7 @@ impl Tracer {
     pub fn of(categories: &[Category]) -> Self {
         Tracer { mask: categories.iter().fold(0, |m, c| m | 1 << *c as u8), ..Tracer::default() }
     }
-    /// A recorder of the largest window that each host offers.
+    /// A recorder of the largest window that each host advertises.
     pub fn of_windows() -> Self {
         Tracer { windows: Some(BTreeMap::new()), ..Tracer::of(&[Category::Packets]) }
     }
@@ -109,7 +110,7 @@ impl Tracer {
             self.push(Record { t, source, event: event() });
         }
     }
-    // Out of line: recording is off in the common case.
+    // Not inlined: recording is off in the common case.
     #[cold]
     fn push(&mut self, record: Record) {
         self.records.push(record);
@@ -158,7 +159,7 @@ impl Tracer {
             after,
         });
     }
-    /// Largest windows offered, each with its source and [`Packet::ledger`], if they are kept.
+    /// Largest advertised windows with source and [`Packet::ledger`], if they are recorded.
     pub fn windows(&self) -> impl Iterator<Item = (Source, usize, u32)> + '_ {
         let windows = self.windows.iter().flatten();
         windows.map(|(&(source, ledger), &largest)| (Source(source), ledger, largest))

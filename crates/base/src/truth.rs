@@ -1,12 +1,13 @@
-//! Ground truth of every copy: detection of unneeded retransmissions.
+//! Ledger of ground truth: fate of every copy of a data segment, verdicts on retransmissions, and causes of
+//! spurious timeouts.
 //!
-//! A simulator has a fact that no endpoint has: whether an earlier copy of a retransmitted segment ever
-//! reached the receiver. One [`Ledger`] per flow and direction keeps a bit per data packet, the window of
-//! first transmissions, and the retransmissions.
+//! A simulator knows what no endpoint knows: whether an earlier copy of a retransmitted segment reached the
+//! receiver. One [`Ledger`] per flow and direction keeps a bit per data packet, the window of first
+//! transmissions, and the retransmissions.
 //!
-//! Terms as in the glossary in `docs/`: a retransmission is *unneeded* if earlier copies of all its bytes
-//! ever reach the receiver. A timeout is *spurious* if the segment it resends is such a retransmission; its
-//! cause is `delayed`, `ack_lost` or `ack_delayed`.
+//! Terms of the glossary in `docs/`: a retransmission is *unneeded* if earlier copies of all its bytes reach
+//! the receiver at any time. A timeout is *spurious* if the segment that it retransmits is such a
+//! retransmission; its cause is `delayed`, `ack_lost` or `ack_delayed`.
 
 use crate::time::Time;
 use std::collections::VecDeque;
@@ -58,11 +59,11 @@ struct Again {
     cause: Cause,
     /// Range of its first transmissions in `Ledger::first_copies`.
     firsts: (u32, u32),
-    /// Cumulative ACK at its transmission.
+    /// Cumulative ACK when it was sent.
     acked: u64,
-    /// All of it had reached the receiver before its transmission.
+    /// Whether all of it had reached the receiver before it was sent.
     had_arrived: bool,
-    /// Time at which the first ACK that covers it, received after its transmission, had left the receiver.
+    /// Time at which the receiver sent the first covering ACK that arrived after its transmission.
     ack_born: Option<Time>,
 }
 
@@ -84,7 +85,7 @@ pub struct DataDrop {
     pub ordinal: u32,
     /// Id of the element that dropped it.
     pub element: u32,
-    /// Dropped by a queue or its AQM, not carried by the link.
+    /// Whether a queue or its AQM dropped the packet; the link did not carry it.
     pub queued: bool,
 }
 
@@ -96,7 +97,8 @@ pub struct Ledger {
     first_copies: Vec<Copy>,
     /// Cumulative ACK.
     acked: u64,
-    /// State of the flow's other connections, from the second on; the one being processed is swapped in.
+    /// State of the flow's other connections, from the second on; the connection being processed is swapped
+    /// in.
     others: Vec<Window>,
     again: Vec<Again>,
     /// One bit per data ordinal: set if it reached the receiver.
@@ -107,13 +109,13 @@ pub struct Ledger {
     pub drops: Vec<DataDrop>,
     /// Data packets dropped by queues.
     pub queue_drops: u64,
-    /// Data packets lost otherwise.
+    /// Data packets lost for other reasons.
     pub other_drops: u64,
     /// Pure ACKs dropped anywhere.
     pub ack_drops: u64,
     /// Sum of the queueing delays of data packets, ns.
     pub queue_delay_ns: u64,
-    /// Number of delays in that sum.
+    /// Number of delays in `queue_delay_ns`.
     pub queue_waits: u64,
 }
 
@@ -124,7 +126,7 @@ pub struct Retransmission {
     pub t: Time,
     /// First byte.
     pub seq: u64,
-    /// One past its last byte.
+    /// One past the last byte.
     pub end: u64,
     /// Ordinal among the flow's data packets.
     pub ordinal: u32,
@@ -132,7 +134,7 @@ pub struct Retransmission {
     pub cause: Cause,
     /// Whether earlier copies of all its bytes ever reached the receiver.
     pub unneeded: bool,
-    /// If unneeded: the reason why the sender could not know.
+    /// If unneeded: why the sender could not know.
     pub spurious: Option<SpuriousCause>,
 }
 
@@ -146,7 +148,7 @@ impl Ledger {
         self.note_sent(t, seq, end, ordinal, cause);
     }
 
-    /// Calls `act` with the state of the connection of `seq`, which is not the first one.
+    /// Calls `act` with the state of the connection of `seq`, which must not be the flow's first connection.
     #[cold]
     fn beside(&mut self, seq: u64, act: impl FnOnce(&mut Self)) {
         let index = (seq / CONNECTION) as usize - 1;
@@ -168,7 +170,7 @@ impl Ledger {
     fn note_sent(&mut self, t: Time, seq: u64, end: u64, ordinal: u32, cause: Cause) {
         match cause {
             Cause::New => self.outstanding.push_back(Copy { seq, end, ordinal }),
-            Cause::WindowProbe => {} // a probe; neither new data nor a retransmission
+            Cause::WindowProbe => {} // A probe is neither new data nor a retransmission.
             // Field by field, so that a new copy is written directly into its place.
             _ => self.sent_again(t, seq, end, ordinal, cause),
         }
@@ -250,10 +252,10 @@ impl Ledger {
         self.again.len()
     }
 
-    /// Verdicts on all retransmissions, in order of transmission. Valid once no packet is in flight: copies
-    /// still in flight count as lost.
+    /// Verdicts on all retransmissions, in order of transmission. Valid once no packet is in flight: a copy
+    /// in flight counts as lost.
     pub fn verdicts(&self) -> Vec<Retransmission> {
-        // Earlier retransmissions of the same bytes are found by their start.
+        // Earlier retransmissions of the same bytes are found by their first byte.
         let mut by_seq: Vec<(u64, usize)> =
             self.again.iter().enumerate().map(|(i, a)| (a.copy.seq, i)).collect();
         by_seq.sort_unstable();

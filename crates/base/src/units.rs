@@ -1,7 +1,7 @@
-//! Quantities with units: rates, times and sizes as text.
+//! Quantities with units: parsers and formats of rates, durations, sizes and queue limits; type of rates.
 //!
-//! Quantities always carry their unit: `"30 kbit/s"`, `"300 ms"`, `"100 kB"`. `k` is 1000 and `Ki` is 1024;
-//! the space is optional. Units of `tc` (`5mbit`, `100ms`, `64kb`) are accepted, and never printed.
+//! A quantity in text always has its unit: `"30 kbit/s"`, `"300 ms"`, `"100 kB"`. `k` is 1000 and `Ki` is
+//! 1024; the space is optional. Units of `tc` (`5mbit`, `100ms`, `64kb`) are accepted, and never printed.
 
 use crate::time::Span;
 use std::fmt;

@@ -1,8 +1,9 @@
-//! IP packet headers read from bytes.
+//! Wire format of IP packets: digest of IP and transport headers, ECN marking, connection hash, sequence
+//! number unwrapping.
 //!
 //! [`IpHead`] and [`TcpHead`] read one header each, also from truncated captures. [`read`] digests a whole
-//! packet for its head: length, ECN, protocol, and of a TCP segment its numbers and options. Input is
-//! untrusted: any bytes give either a result or a reason why they are malformed.
+//! packet: length, ECN, protocol, and the fields and options of a TCP segment. Input is untrusted: any bytes
+//! yield either a result or the reason why they are malformed.
 //!
 //! Sequence numbers have 32 bits only on the wire; [`unwrap`] converts them to stream offsets.
 
@@ -33,7 +34,7 @@ pub const DCCP: u8 = 33;
 pub const SCTP: u8 = 132;
 
 crate::named! {
-    /// Defect that makes bytes not an IP packet.
+    /// Defect of bytes that are no IP packet.
     pub enum Malformed {
         /// Fewer bytes than the smallest header.
         Short = "shorter than its header",
@@ -74,7 +75,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from(u16_at(bytes, at)?) << 16 | u32::from(u16_at(bytes, at + 2)?))
 }
 
-/// Destination address of an IP packet; none if the bytes are not an IP header.
+/// Destination address of an IP packet; `None` if the bytes are no IP header.
 pub fn destination(bytes: &[u8]) -> Option<IpAddr> {
     match bytes.first()? >> 4 {
         4 => Some(IpAddr::from(<[u8; 4]>::try_from(bytes.get(16..20)?).ok()?)),
@@ -83,8 +84,8 @@ pub fn destination(bytes: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// Hash (FNV-1a) of both addresses and ports of an IP packet, equal for both directions; none if the bytes
-/// are not an IP packet. Ports are included for TCP and UDP.
+/// Hash (FNV-1a) of both addresses and ports of an IP packet, equal for both directions; `None` if the bytes
+/// are no IP packet. Ports are included for TCP and UDP.
 pub fn connection(bytes: &[u8]) -> Option<u64> {
     let ip = IpHead::read(bytes, 0).ok()?;
     let ports = matches!(ip.protocol, TCP | UDP).then_some(ip.header as usize);
@@ -112,13 +113,13 @@ pub fn read(bytes: &[u8]) -> Result<Digest, Malformed> {
     let ip = IpHead::read(bytes, 0)?;
     let inner = bytes.get(ip.header as usize..ip.size as usize).ok_or(Malformed::Length)?;
     let (tcp, behind) = match ip.protocol {
-        // An incomplete header counts as unread.
+        // An incomplete TCP header is left out.
         TCP if ip.is_first() => TcpHead::read(inner).filter(|(head, _)| !head.cut).unzip(),
         UDP if ip.is_first() => (None, Some(8)),
         _ => (None, None),
     };
     let payload = match (behind, ip.protocol) {
-        // The length of a chunk may claim more than its packet holds.
+        // A chunk's length field may exceed the packet.
         (None, SCTP) if ip.is_first() => sctp::payload(inner).min(inner.len() as u32),
         // RFC 4340 section 5.1: the data offset counts words of the whole header.
         (None, DCCP) if ip.is_first() && inner.len() > 4 => {
@@ -162,7 +163,7 @@ pub fn set_ecn(bytes: &mut [u8], ecn: u8) {
 pub fn unwrap(near: u64, wire: u32) -> u64 {
     let ahead = wire.wrapping_sub(near as u32) as i32;
     let at = near.saturating_add_signed(i64::from(ahead));
-    // A negative result is replaced by the next offset above.
+    // Instead of a negative result, the next offset above `near`.
     if at as u32 == wire { at } else { near.saturating_add(u64::from(wire.wrapping_sub(near as u32))) }
 }
 

@@ -1,4 +1,4 @@
-//! The corpora that fuzzing left are replayed.
+//! Replay of the fuzzing corpora of wire formats.
 
 mod fuzz;
 

@@ -1,7 +1,7 @@
-//! CPU time of the measuring thread; wall time where the system has none.
+//! Processor time of a benchmark's thread; wall time if the system has none.
 //!
-//! `CLOCK_THREAD_CPUTIME_ID` counts to the nanosecond, so other work on the machine counts little; `schedstat` moves with
-//! the scheduler's tick alone. Wall time elsewhere than on Unix.
+//! `CLOCK_THREAD_CPUTIME_ID` has a resolution of a nanosecond and excludes other work on the machine;
+//! `schedstat` advances only with the scheduler's tick. Systems other than Unix use wall time.
 
 use std::time::{Duration, Instant};
 
@@ -11,14 +11,14 @@ pub(crate) struct Clock {
     wall: Instant,
 }
 
-/// CPU time of this thread, ns.
+/// Processor time of this thread, ns.
 #[cfg(unix)]
 fn cpu() -> Option<u64> {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Some(u64::try_from(time.tv_sec).ok()? * 1_000_000_000 + u64::try_from(time.tv_nsec).ok()?)
 }
 
-/// Not known here.
+/// Unknown on this system.
 #[cfg(not(unix))]
 fn cpu() -> Option<u64> {
     None
@@ -40,8 +40,8 @@ impl Clock {
     }
 }
 
-/// Minimum of `turns` runs, and the result of the last one. Each run measures itself, so that set-up and clean-up do
-/// not count.
+/// Minimum duration of `turns` runs, and the result of the last run. Each run measures itself, so that set-up
+/// and clean-up do not count.
 pub(crate) fn least<T>(turns: u32, mut run: impl FnMut() -> (Duration, T)) -> (Duration, T) {
     let (mut least, mut value) = run();
     for _ in 1..turns {
@@ -52,7 +52,7 @@ pub(crate) fn least<T>(turns: u32, mut run: impl FnMut() -> (Duration, T)) -> (D
     (least, value)
 }
 
-/// Nanoseconds for each of `n`.
+/// Nanoseconds per item of `n` items.
 pub(crate) fn each(took: Duration, n: u64) -> f64 {
     took.as_nanos() as f64 / n as f64
 }

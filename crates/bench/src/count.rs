@@ -1,13 +1,14 @@
-//! Instructions of a packet and of a data segment: one run of a case under callgrind, `count CASE SECONDS`.
+//! Benchmark of instructions per packet and per data segment: one run of a case under callgrind, `count CASE
+//! SECONDS`.
 //!
-//! Prints packet-hops and data segments. `benches/count.py` divides the instructions of two lengths, so that reading the
-//! scenario and building the network do not count.
+//! Prints packet hops and data segments. `benches/count.py` takes the difference of runs of two lengths, so
+//! that scenario reading and network construction do not count.
 
 use crate::dumbbell::{model, run_untimed, totals};
 use crate::say;
 use scenario::{Model, NoFiles, read};
 
-/// One download; `OPTIONS` is replaced.
+/// Scenario of a download; `OPTIONS` is replaced.
 const DOWNLOAD: &str = r#"
 williwaw = 1
 [[hop]]
@@ -23,10 +24,11 @@ to = "phone"
 transport = { tcp = { OPTIONS } }
 app = "bulk"
 "#;
-/// The channel of `benches/full-channel.toml`, with a model of the kernel that `emulate` would use.
+/// Scenario of the channel in `benches/full-channel.toml`, with a model of the kernel that `emulate` would
+/// use.
 const CHANNEL: &str = include_str!("../../../benches/full-channel.toml");
 
-/// The scenario of a case, which ends after `seconds`; `None`: no such case.
+/// Scenario of a case, which ends after `seconds`; `None` for an unknown case.
 fn scenario(case: &str, seconds: u32) -> Option<Model> {
     if case == "dumbbell" {
         return Some(model(50, 100.0, 499, seconds));
@@ -53,7 +55,7 @@ fn scenario(case: &str, seconds: u32) -> Option<Model> {
     }
 }
 
-/// Runs the case; false if the arguments name none.
+/// Runs the case; false if the arguments do not name one.
 pub(crate) fn measure(case: &str, seconds: &str) -> bool {
     let Some(model) = seconds.parse().ok().and_then(|seconds| scenario(case, seconds)) else { return false };
     let world = run_untimed(&model);

@@ -1,5 +1,5 @@
-//! Many long SACK flows over one bottleneck: the dumbbell of `peers/ns2/dumbbell.tcl`, and variants with
-//! more and more flows.
+//! Benchmark of many long SACK flows over one bottleneck: the dumbbell of `peers/ns2/dumbbell.tcl`, and
+//! variants with more flows.
 
 use crate::clock::{Clock, each, least};
 use crate::say;
@@ -13,11 +13,11 @@ use std::fmt::Write as _;
 use std::time::Duration;
 use transport::app::Socket as _;
 
-/// ns-2.35's own defaults, which the dumbbell uses, over the profile of 2001. Its queues refuse a packet
-/// when one less than their limit waits.
+/// Options of ns-2.35 in the dumbbell, over the profile of 2001. Its queues drop a packet at one packet less
+/// than their limit.
 const TCP: &str = r#"{ profile = "ns2-2001", recovery = "sack", window = "200 segments", timestamps = false, bug-fix = "careful", limited-transmit = true, rto.tick = "10 ms", rto.min = "200 ms", rto.initial = "3 s", rto.max = "60 s", rto.clamp-before-backoff = true, delayed-ack.syn = false }"#;
 
-/// The scenario: `flows` pairs of hosts, a router on each side, `mbits` between the two.
+/// Scenario of `flows` pairs of hosts, with a router on each side and `mbits` Mbit/s between the routers.
 fn scenario(flows: u32, mbits: f64, queue: u32, seconds: u32) -> String {
     let mut s = format!(
         "williwaw = 1\n[run]\nlimit = \"{seconds} s\"\n\
@@ -59,7 +59,8 @@ pub(crate) fn run(model: &Model) -> (Duration, World) {
     (clock.stop(), world)
 }
 
-/// [`run`] without a clock: reading one ends the program under valgrind, which hides the auxiliary vector's vDSO.
+/// [`run`] without a clock: reading a clock ends the program under valgrind, which hides the vDSO in the
+/// auxiliary vector.
 pub(crate) fn run_untimed(model: &Model) -> World {
     let mut world = started(model);
     world.network.run_until(Time::ZERO + model.run.limit);
@@ -93,7 +94,7 @@ pub(crate) fn totals(world: &World) -> Totals {
     t
 }
 
-/// What ns-2.35 delivers, and its net processor time on the machine of `peers/ns2/README.md`.
+/// Payload that ns-2.35 delivers, bytes.
 const NS2_DELIVERED: f64 = 716_816_000.0;
 
 /// 50 flows, 100 Mbit/s, 60 s.
@@ -114,7 +115,7 @@ pub(crate) fn compare() {
     ));
 }
 
-/// The same share for each of more and more flows: 2 Mbit/s and 10 packets of queue.
+/// Growing number of flows with a constant share for each: 2 Mbit/s and 10 packets of queue.
 pub(crate) fn growth() {
     let mut first = None;
     for flows in [1u32, 10, 100, 1000, 10_000] {

@@ -1,7 +1,5 @@
-//! Benchmark of the event engine: packets through a chain of links.
-//!
-//! Packets at a steady pace through a chain of links, with few or many of them in flight, from a source that does
-//! nothing else into a sink that does nothing at all.
+//! Benchmark of the event engine: packets at a constant rate through a chain of links, with few or many in
+//! flight.
 
 use crate::clock::{Clock, each, least};
 use crate::say;
@@ -56,14 +54,14 @@ impl Element for Source {
     }
 }
 
-/// Packets in flight on all links together, from a few to very many.
+/// Runs with a total of few to very many packets in flight.
 pub(crate) fn measure() {
     for in_flight in [10u64, 1_000, 100_000] {
         let packets = 1_000_000u64.max(3 * in_flight);
         let delay = Span::from_nanos((in_flight * PACE.as_nanos() / LINKS).saturating_sub(8_000));
         let (took, hops) = least(5, || {
             let mut network = Network::new(1, Tracer::off());
-            // The sink: it takes in whatever comes.
+            // Sink: discards all packets.
             let mut next = network.add(Source { left: 0, next: Time::NEVER });
             for _ in 0..LINKS {
                 let config = LinkConfig {

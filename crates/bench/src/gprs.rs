@@ -27,7 +27,7 @@ app = { bulk = { bytes = "308 kB" } }
 const SPIKES: &[u8] = include_bytes!("../../lab/tests/data/ns2/spikes-difficult.csv");
 const REPETITIONS: u64 = 100;
 
-/// SACK, 100 KB, difficult weather; and with one segment, which is nearly all set-up.
+/// SACK, 100 kB, difficult weather; and a transfer of one segment, whose time is nearly all set-up.
 pub(crate) fn measure() {
     let (took, hops) = of(SCENARIO);
     let (set_up, _) = of(&SCENARIO.replace("308 kB", "1 kB"));
@@ -47,8 +47,8 @@ fn of(scenario: &str) -> (Duration, u64) {
         Ok(scenario) => scenario.first().clone(),
         Err(wrong) => panic!("{}", wrong.render(scenario::Style::default())),
     };
-    // By the wall clock: the system's thread time advances in ticks of some milliseconds,
-    // which is as long as this takes.
+    // Measured by wall time: the system's thread time advances in ticks of some milliseconds, as long as this
+    // run takes.
     least(100, || {
         let clock = Clock::start();
         let mut hops = 0;

@@ -1,6 +1,5 @@
-//! Benchmark of a parameter grid: 36 cells of 100 repetitions on two threads.
-//!
-//! 36 configurations, 100 repetitions each, on two threads, and the grid with more repetitions.
+//! Benchmark of a parameter grid: 36 cells of 100 repetitions on two threads, and the grid with more
+//! repetitions.
 
 use crate::clock::Clock;
 use crate::say;
@@ -37,7 +36,7 @@ limit = "1 h"
 "flow.download.transport.tcp.spurious" = ["none", "eifel"]
 "#;
 
-/// The grid with this number of repetitions.
+/// Runs the grid with 100 and with more repetitions.
 pub(crate) fn measure() {
     let scenario = match read("grid", SCENARIO.as_bytes(), &NoFiles) {
         Ok(scenario) => scenario,

@@ -1,7 +1,7 @@
-//! Benchmark driver for the figures of `benches/README.md`.
+//! Command line of the benchmarks of `benches/README.md`.
 //!
-//! Each figure of `benches/README.md` is one word here: run alone, on one core, several times, and the least is
-//! reported.
+//! Each word of the command line is one figure of `benches/README.md`, measured several times on one core;
+//! the minimum is reported.
 //!
 //!     taskset -c 1 williwaw-bench dumbbell gprs engine growth radio
 //!     williwaw-bench grid
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// One line of the report.
+/// Prints a line of the report.
 #[allow(clippy::print_stdout, reason = "this program is for its output")]
 fn say(line: &str) {
     println!("{line}");

@@ -1,4 +1,5 @@
-//! Radio blocks of a GPRS bearer, RLC, MAC and LLC included, transports excluded; and a study of bulk transfers whole.
+//! Benchmark of radio blocks of a GPRS bearer (RLC, MAC and LLC, without transports), and of a study of whole
+//! bulk transfers.
 
 use crate::clock::{Clock, each, least};
 use crate::say;
@@ -30,8 +31,8 @@ impl Element for Sink {
     }
 }
 
-/// Bulk transfers as the measurements of 2001 made them: 150 kB with 536-octet segments and 16 kB of window (radio-facts,
-/// hscsd), here over CS-2 with three timeslots at 12 dB.
+/// Bulk transfers like the measurements of 2001: 150 kB with 536-octet segments and a window of 16 kB
+/// (radio-facts, hscsd), here over CS-2 with three timeslots at 12 dB.
 const STUDY: &str = r#"
 williwaw = 1
 [[hop]]
@@ -67,11 +68,11 @@ fn study() {
     say(&format!("radio     {TRANSFERS} x 150 kB over GPRS: {:.3} s", took.0.as_secs_f64()));
 }
 
-/// A saturated downlink of CS-2 whose TBF is always there; and the study.
+/// Saturated downlink of CS-2 with a permanent TBF; and the study.
 pub(crate) fn measure() {
     study();
     for (slots, loss) in [(1, 0.0), (4, 0.0), (4, 0.1)] {
-        // Short runs, so that the least is one that nothing else interrupted.
+        // Runs are short, so that the minimum is one without interruption.
         let (took, blocks) = least(60, || saturated(slots, loss));
         say(&format!(
             "radio     {slots} timeslots, {loss} of blocks lost: {:.1} ns a radio block",
@@ -83,7 +84,7 @@ pub(crate) fn measure() {
 fn saturated(slots: u8, loss: f64) -> (Duration, u64) {
     const PACKETS: u64 = 100;
     let mut user = UserConfig::new("phone");
-    // Class 34: five timeslots each way.
+    // Multislot class 34: five timeslots each way.
     user.class = radio::mac::multislot::of(34).unwrap_or(user.class);
     (user.down.slots, user.up.slots) = (slots, 1);
     user.tbf = TbfConfig { permanent: true, setup: Durations::none(), ..TbfConfig::default() };
@@ -97,7 +98,7 @@ fn saturated(slots: u8, loss: f64) -> (Duration, u64) {
     }
     network.start(None);
     let clock = Clock::start();
-    // Packets come as fast as the bearer takes them: 12 kbit/s a timeslot, 1511 octets of RLC for each.
+    // Packets arrive at the rate of the bearer: 12 kbit/s per timeslot, 1511 octets of RLC for each packet.
     let batch = PACKETS as f64 * 1511.0 / (1500.0 * f64::from(slots) * (1.0 - loss));
     let (mut at, mut id) = (0.0, 0);
     while at < 200.0 {

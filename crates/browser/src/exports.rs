@@ -1,7 +1,9 @@
-//! WebAssembly exports: one buffer for requests and answers, and the page's import for progress.
+//! WebAssembly exports of the simulator in a web page: buffers for a request and its response, and imports
+//! for progress and time.
 //!
-//! The page calls `input(length)`, writes a request at the place it is given, calls `answer()`, and reads the document at
-//! `document()` and the bytes at `bytes()`. Lengths are returned beside. Nothing is shared between threads.
+//! The page calls `input(length)`, writes a request at the returned address, calls `answer()`, and reads the
+//! document at `document()` and the bytes at `bytes()`. `answer` and `bytes_length` return their lengths. No
+//! memory is shared between threads.
 
 #![allow(
     unsafe_code,
@@ -25,13 +27,13 @@ thread_local! {
 
 #[link(wasm_import_module = "page")]
 unsafe extern "C" {
-    /// Repetitions done and in all.
+    /// Callback: finished and total repetitions.
     safe fn progress(done: f64, total: f64);
-    /// Milliseconds since the worker began.
+    /// Milliseconds since the worker started.
     safe fn now() -> f64;
 }
 
-/// Room for a request of `length` bytes.
+/// Allocates a buffer for a request of `length` bytes; returns its address.
 #[unsafe(no_mangle)]
 extern "C" fn input(length: usize) -> *mut u8 {
     BUFFERS.with_borrow_mut(|buffers| {
@@ -58,19 +60,19 @@ extern "C" fn answer() -> usize {
     })
 }
 
-/// Where the last document lies.
+/// Address of the last response document.
 #[unsafe(no_mangle)]
 extern "C" fn document() -> *const u8 {
     BUFFERS.with_borrow(|buffers| buffers.document.as_ptr())
 }
 
-/// Where the bytes beside the last document lie.
+/// Address of the bytes that belong to the last document.
 #[unsafe(no_mangle)]
 extern "C" fn bytes() -> *const u8 {
     BUFFERS.with_borrow(|buffers| buffers.bytes.as_ptr())
 }
 
-/// How many they are.
+/// Length of the bytes that belong to the last document.
 #[unsafe(no_mangle)]
 extern "C" fn bytes_length() -> usize {
     BUFFERS.with_borrow(|buffers| buffers.bytes.len())

@@ -1,4 +1,5 @@
-//! Requests of the page on a scenario: schema, beginnings, check, edit, run, look at a repetition; and their answers.
+//! JSON requests of a web page to the simulator, and their responses: schema, templates, check, edit, run,
+//! pictures of a repetition.
 
 use base::Span;
 use editor::{Change, PreviewTarget, Step};
@@ -16,12 +17,12 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// File name in diagnostics.
 const NAME: &str = "scenario.toml";
 
-/// Arguments from the page: a progress callback, and the time that its worker has computed.
+/// Callbacks of the page: progress, and processor time of its worker.
 #[derive(Clone, Copy)]
 pub struct Page<'a> {
-    /// Receives the repetitions done and the total.
+    /// Called with the finished and the total repetitions.
     pub progress: &'a (dyn Fn(u64, u64) + Sync),
-    /// Time of the worker so far; the forecast of a run measures its pilot runs with it.
+    /// Processor time of the worker so far; the forecast measures its pilot runs with it.
     pub processor: &'a dyn Fn() -> Span,
 }
 
@@ -35,9 +36,9 @@ impl std::fmt::Debug for Page<'_> {
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
 enum Request {
-    /// The grammar of scenarios as JSON Schema: the form is made from it.
+    /// Returns the grammar of scenarios as JSON Schema, from which the form is built.
     Schema,
-    /// Texts to begin with.
+    /// Returns the scenario templates.
     Beginnings,
     /// Checks the scenario and describes it.
     Check { text: String },
@@ -45,15 +46,15 @@ enum Request {
     Edit { text: String, path: Vec<Step>, change: Change },
     /// Runs every repetition of every cell.
     Run { text: String, repetitions: Option<u32>, seed: Option<u64> },
-    /// Picture, window curve and film of one repetition.
+    /// Draws one repetition: time-sequence picture, congestion window, packet positions.
     Look { text: String, seed: Option<u64>, cell: u64, rep: u64, flow: usize },
 }
 
 /// Handles one request, a JSON document. Returns a JSON document, and the bytes of `flows.parquet` for a run.
 ///
-/// The document of schema, beginnings, edit and look is that of `williwaw serve`; that of check and run has `good`.
-/// Where that is false, `diagnostics` lists the errors of the scenario with their places, or `error` holds one sentence
-/// and `help` its remedy.
+/// The responses to schema, templates, edit and look equal those of `williwaw serve`; those to check and run
+/// have `good`. If `good` is false, `diagnostics` lists the errors of the scenario with their positions, or
+/// `error` contains one sentence and `help` its remedy.
 pub fn answer(request: &[u8], page: Page<'_>) -> (Value, Vec<u8>) {
     let answered = match serde_json::from_slice(request) {
         Ok(request) => handle(request, page),
@@ -113,7 +114,8 @@ fn declined(refusal: editor::Refusal) -> Value {
     json!({ "good": false, "error": refusal.to_string(), "help": refusal.help() })
 }
 
-/// Most cells of a grid: the page shows a row for each, and a mistyped grid must not exhaust the browser's memory.
+/// Maximum number of cells of a grid: the page shows a row for each, and a mistyped grid must not exhaust the
+/// browser's memory.
 const MOST_CELLS: u64 = 10_000;
 
 fn run(

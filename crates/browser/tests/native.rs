@@ -1,4 +1,4 @@
-//! Answers to the page beside the same run by the sweep of the command.
+//! Tests of responses to the web page against the sweep of the command line.
 
 use base::Span;
 use browser::Page;
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
-/// The README's first scenario.
+/// First scenario of the README.
 fn first() -> String {
     let readme = include_str!("../../../README.md");
     let (_, rest) = readme.split_once("```toml\n").unwrap();
     rest.split_once("```").unwrap().0.to_owned()
 }
 
-/// A page whose worker needs no time.
+/// Response to a request of a page whose worker needs no time.
 fn answer(request: &[u8], progress: &(dyn Fn(u64, u64) + Sync)) -> (Value, Vec<u8>) {
     browser::answer(request, Page { progress, processor: &|| Span::ZERO })
 }
@@ -25,7 +25,7 @@ fn asked(request: Value) -> (Value, Vec<u8>) {
     answer(request.to_string().as_bytes(), &|_, _| ())
 }
 
-/// By two threads, and by way of a file.
+/// Table of the command line's sweep on two threads, written to a file and read back.
 fn by_the_command(text: &str, repetitions: u32, seed: u64) -> Vec<u8> {
     let scenario = scenario::read("other name.toml", text.as_bytes(), &NoFiles).unwrap();
     let sweep = Sweep::new(&scenario, Some(repetitions), Some(seed), env!("CARGO_PKG_VERSION")).unwrap();
@@ -102,7 +102,7 @@ fn a_repetition_is_drawn() {
     assert_eq!(document["film"]["links"].as_array().unwrap().len(), 2, "{document}");
 }
 
-/// Form, beginnings and edits are those of `williwaw serve`; only the repetitions run here.
+/// Form, templates and edits equal those of `williwaw serve`; only the repetitions run here.
 #[test]
 fn a_scenario_is_composed_by_the_form() {
     let (schema, _) = asked(json!({ "do": "schema" }));

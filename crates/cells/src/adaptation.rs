@@ -94,6 +94,27 @@ impl PowerControl {
     }
 }
 
+/// Weight of the newest block in the averages of quality.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Forget {
+    weight: f32,
+    /// Number of blocks from which the weight applies; the first blocks have equal weights.
+    from: u32,
+}
+
+impl Forget {
+    pub(crate) fn new(weight: f32) -> Forget {
+        // From here on 1 / (blocks + 1) is less than the weight.
+        Forget { weight, from: ((1.0 / weight) as u32).saturating_add(1) }
+    }
+
+    /// Weight of a block after `blocks` others.
+    #[inline(always)]
+    fn weight(self, blocks: u32) -> f32 {
+        if blocks >= self.from { self.weight } else { self.weight.max(1.0 / (blocks + 1) as f32) }
+    }
+}
+
 /// Mean and spread of a link's quality, at the receiver, and at the sender by its last report.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -111,12 +132,11 @@ impl Quality {
 
     /// Adds a radio block with its quality and its C/I in dB.
     #[inline]
-    pub(crate) fn block(&mut self, x: f32, ci: f32, forget: f32) {
+    pub(crate) fn block(&mut self, x: f32, ci: f32, forget: Forget) {
         if self.blocks == 0 {
             (self.mean, self.square, self.ci) = (x, x * x, ci);
         } else {
-            // The first blocks have equal weights.
-            let weight = forget.max(1.0 / (self.blocks + 1) as f32);
+            let weight = forget.weight(self.blocks);
             self.mean += weight * (x - self.mean);
             self.square += weight * (x * x - self.square);
             self.ci += weight * (ci - self.ci);
@@ -266,6 +286,16 @@ pub fn best_rate(config: &Config, curves: &Curves, mean_db: f64, spread_db: f64)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_blocks_have_equal_weights() {
+        for weight in [0.0, 0.002, 0.2, 0.3, 1.0 / 3.0, 1.0] {
+            let forget = Forget::new(weight);
+            for blocks in 1..2_000 {
+                assert_eq!(forget.weight(blocks), weight.max(1.0 / (blocks + 1) as f32), "{weight} {blocks}");
+            }
+        }
+    }
 
     /// EG-07: the scheme rises with quality and covers MCS-1 to MCS-9.
     #[test]

@@ -6,10 +6,11 @@
 //! position, so that variants of a scenario have equal fades.
 
 use crate::config::{Config, Hopping, Interface};
+use crate::curve::Draw;
 use crate::fading::{FadingTable, ROWS, ROWS_PER_WAVELENGTH, WIDTH};
 use crate::geometry::{LANES, Layout};
 use crate::link::{Air, BURSTS};
-use crate::numeric::{from_db, key, unit};
+use crate::numeric::{from_db, key};
 use crate::rows::{Gains, Row};
 use radio::tdma::Tick;
 use std::hint::black_box;
@@ -163,9 +164,9 @@ impl Medium {
         }
         let (group, lane) = layout.lane[cell];
         let (group, lane) = (group as usize, lane as usize);
-        let gains = &gains.of(mobile)[group * self.chunks..(group + 1) * self.chunks];
+        let gains = gains.part(mobile, group * self.chunks, self.chunks);
         let row = (group * self.slots + slot) * self.chunks;
-        let powers = &self.powers[row..row + self.chunks];
+        let powers = &self.powers[row..][..self.chunks];
         let own = gains[lane / WIDTH].0[lane % WIDTH] * powers[lane / WIDTH].0[lane % WIDTH];
         let total: f32 = gains.iter().zip(powers).map(|(g, p)| folded(&received(g, p))).sum();
         own / ((total - own).max(0.0) / self.carriers as f32 + self.noise[0])
@@ -204,9 +205,9 @@ impl Medium {
         }
         let (group, lane) = layout.lane[cell];
         let (group, lane) = (group as usize, lane as usize);
-        let gains = &gains.of(mobile)[group * self.chunks..(group + 1) * self.chunks];
+        let gains = gains.part(mobile, group * self.chunks, self.chunks);
         let row = (group * self.slots + slot) * self.chunks;
-        let powers = &self.powers[row..row + self.chunks];
+        let powers = &self.powers[row..][..self.chunks];
         let (chunk, lane) = (lane / WIDTH, lane % WIDTH);
         let own = gains[chunk].0[lane] * powers[chunk].0[lane];
         let first = u64::from(tick) * BURSTS as u64;
@@ -231,12 +232,13 @@ impl Medium {
 
     /// Draw for average curves: correlated as the fades are without hopping, otherwise independent.
     #[inline]
-    pub(crate) fn draw(&self, layout: &Layout, mobile: usize, cell: usize, tick: Tick, hash: u64) -> f32 {
+    pub(crate) fn draw(&self, layout: &Layout, mobile: usize, cell: usize, tick: Tick, hash: u64) -> Draw {
         if self.carriers > 1 {
-            return unit(hash);
+            return Draw::new(hash);
         }
         let lane = layout.lane[cell].1 as usize;
-        self.tape.rank(self.fade_row(mobile, 0, u64::from(tick) * BURSTS as u64, 0), lane)
+        // Ranks are odd multiples of 1/4096: exact.
+        Draw::of(self.tape.rank(self.fade_row(mobile, 0, u64::from(tick) * BURSTS as u64, 0), lane))
     }
 
     /// SINR of an uplink radio block. Two receive branches with independent fades are combined by maximum

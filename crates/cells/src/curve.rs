@@ -195,6 +195,59 @@ impl OverSinr {
         let [value, rise] = self.steps[(step - BASE) as usize];
         value + rise * (inside as f32 * (1.0 / (1u32 << (23 - STEPS_LOG2)) as f32))
     }
+
+    /// [`OverSinr::at`] of each ratio: loops of their own over arithmetic, which the compiler turns into vector
+    /// instructions, and over the table.
+    #[inline(always)]
+    fn at_each<const N: usize>(&self, sinr: &[f32; N]) -> [f32; N] {
+        let (mut step, mut inside, mut steps) = ([0_i32; N], [0.0; N], [[0.0; 2]; N]);
+        for k in 0..N {
+            // A positive number, so that its bits are below 2^31.
+            let bits = sinr[k].max(f32::MIN_POSITIVE).to_bits() as i32;
+            step[k] = (bits >> (23 - STEPS_LOG2)).clamp(BASE as i32, BASE as i32 + ENTRIES as i32 - 1);
+            let rest = bits.wrapping_sub(step[k] << (23 - STEPS_LOG2)) as u32;
+            inside[k] = rest.min((1 << (23 - STEPS_LOG2)) - 1) as i32 as f32
+                * (1.0 / (1u32 << (23 - STEPS_LOG2)) as f32);
+        }
+        for (of, step) in steps.iter_mut().zip(step) {
+            *of = self.steps[(step - BASE as i32) as usize % ENTRIES];
+        }
+        for k in 0..N {
+            let [value, rise] = steps[k];
+            inside[k] = value + rise * inside[k];
+        }
+        inside
+    }
+}
+
+/// A uniform draw from 0 to 1 in steps of 2^-24.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Draw(u32);
+
+impl Draw {
+    /// The upper bits of a hash.
+    #[inline(always)]
+    pub(crate) fn new(hash: u64) -> Draw {
+        Draw((hash >> 40) as u32)
+    }
+
+    /// A number from 0 to 1.
+    #[inline]
+    pub(crate) fn of(u: f32) -> Draw {
+        Draw((u * 16_777_216.0) as u32)
+    }
+
+    /// As a number.
+    #[inline(always)]
+    pub(crate) fn uniform(self) -> f32 {
+        self.0 as f32 * (1.0 / 16_777_216.0)
+    }
+
+    /// Its part among [`DRAWS`].
+    #[inline(always)]
+    fn part(self) -> usize {
+        (self.0 >> 16) as usize % DRAWS
+    }
 }
 
 /// Steps of the inverse: effective SINR over mutual information.
@@ -278,8 +331,8 @@ impl Tables {
     /// Decision for a uniform draw from 0 to 1 by the logistic function of [`logistic`]; `None` close to the
     /// threshold.
     #[inline(always)]
-    pub(crate) fn certain(&self, x: f32, threshold: f32, slope: f32, u: f32) -> Option<bool> {
-        let [arrives, lost] = self.sure[(u * DRAWS as f32) as i32 as usize % DRAWS];
+    pub(crate) fn certain(&self, x: f32, threshold: f32, slope: f32, draw: Draw) -> Option<bool> {
+        let [arrives, lost] = self.sure[draw.part()];
         let above = x - threshold;
         if above > slope * arrives {
             Some(true)
@@ -294,6 +347,34 @@ impl Tables {
     #[inline(always)]
     pub(crate) fn information(&self, kind: usize, sinr: f32) -> f32 {
         self.information[kind].at(sinr)
+    }
+
+    /// [`Tables::information`] of each ratio.
+    #[inline]
+    pub(crate) fn information_of_each<const N: usize>(&self, kind: usize, sinr: &[f32; N]) -> [f32; N] {
+        self.information[kind].at_each(sinr)
+    }
+
+    /// [`Tables::effective`] of each number.
+    #[inline]
+    pub(crate) fn effective_of_each<const N: usize>(&self, kind: usize, information: &[f32; N]) -> [f32; N] {
+        let (mut at, mut steps) = ([0_u16; N], [[0.0; 2]; N]);
+        let mut x = *information;
+        for k in 0..N {
+            x[k] = x[k].clamp(0.0, 1.0) * INVERSE as f32;
+            at[k] = (x[k] as i32).min(INVERSE as i32 - 1) as u16;
+            x[k] -= f32::from(at[k]);
+        }
+        let table = &self.effective[kind];
+        for (step, at) in steps.iter_mut().zip(at) {
+            let i = usize::from(at) % INVERSE;
+            *step = [table[i], table[i + 1]];
+        }
+        for k in 0..N {
+            let [from, to] = steps[k];
+            x[k] = from + (to - from) * x[k];
+        }
+        x
     }
 
     /// SINR in dB of a channel without fading that carries this mutual information.
@@ -353,6 +434,24 @@ mod tests {
         assert!(fails("curve,1").contains("no kind of row"));
         assert!(fails(&BUILT_IN.replace("gain,mcs-7", "#")).contains("gain,mcs-7 is missing"));
         assert!(fails(&BUILT_IN.replace(",0.46", ",0")).contains("slope"));
+    }
+
+    #[test]
+    fn tables_read_together_give_the_same_bits() {
+        let tables = Tables::new(&Curves::built_in());
+        for i in 0..4_000 {
+            let sinr: [f32; 7] = std::array::from_fn(|k| numeric::from_db((7 * i + k) as f32 * 0.007 - 90.0));
+            let sinr = if i % 50 == 0 { [0.0, 1e-30, f32::NAN, 1e9, -1.0, 1.0, f32::INFINITY] } else { sinr };
+            for kind in 0..2 {
+                let together = tables.information_of_each(kind, &sinr);
+                let alone = sinr.map(|s| tables.information(kind, s));
+                assert_eq!(together.map(f32::to_bits), alone.map(f32::to_bits), "{sinr:?}");
+                let beyond = alone.map(|m| 1.2 * m - 0.1);
+                let together = tables.effective_of_each(kind, &beyond);
+                let alone = beyond.map(|m| tables.effective(kind, m));
+                assert_eq!(together.map(f32::to_bits), alone.map(f32::to_bits), "{beyond:?}");
+            }
+        }
     }
 
     #[test]

@@ -100,6 +100,10 @@ pub struct Layout {
     at: Vec<u32>,
     /// Position of each site.
     places: Vec<Place>,
+    /// Coordinates of sites, [`LANES`] at a time: u and v; the last site fills the last block.
+    blocks: Vec<[[f32; LANES]; 2]>,
+    /// Indices of the cells of a block of sites in a mobile's gains, by sector; beyond the last site, none of them.
+    targets: Vec<[[u32; LANES]; 3]>,
     /// Length of a group's row; cells are padded to whole rows of the fading tape.
     pub row: usize,
 }
@@ -131,7 +135,22 @@ impl Layout {
         let row = widest.div_ceil(WIDTH) * WIDTH;
         // Converts loss per decade of distance to loss per octave of squared distance.
         let slope = (radio.slope_db / 2.0) * std::f64::consts::LOG10_2;
+        let at: Vec<u32> = lane.iter().map(|(group, lane)| group * row as u32 + lane).collect();
+        let sites = (side * side) as usize;
+        let places: Vec<Place> =
+            (0..side * side).map(|s| Place { u: (s % side) as f32, v: (s / side) as f32 }).collect();
+        let site = |block: usize, k: usize| places[(LANES * block + k).min(sites - 1)];
+        let target = |block: usize, sector: usize, k: usize| {
+            at.get(3 * (LANES * block + k) + sector).copied().unwrap_or(u32::MAX)
+        };
+        let count = sites.div_ceil(LANES);
         Layout {
+            blocks: (0..count)
+                .map(|b| [std::array::from_fn(|k| site(b, k).u), std::array::from_fn(|k| site(b, k).v)])
+                .collect(),
+            targets: (0..count)
+                .map(|b| std::array::from_fn(|s| std::array::from_fn(|k| target(b, s, k))))
+                .collect(),
             side,
             distance: radio.site_distance as f32,
             boresights: std::array::from_fn(|k| (radio.boresight / 360.0) as f32 + k as f32 / 3.0),
@@ -140,8 +159,8 @@ impl Layout {
             intercept_db: (radio.loss_1km_db - radio.slope_db * 3.0) as f32,
             slope: slope as f32,
             nearest: radio.nearest as f32,
-            at: lane.iter().map(|(group, lane)| group * row as u32 + lane).collect(),
-            places: (0..side * side).map(|s| Place { u: (s % side) as f32, v: (s / side) as f32 }).collect(),
+            at,
+            places,
             groups,
             lane,
             row,
@@ -258,19 +277,15 @@ impl Layout {
 
     /// Levels of all cells at a position, in the order of [`Layout::index`].
     pub fn gains(&self, place: Place, shadow_db: &[f32], into: &mut [f32]) {
-        let sites = self.sites();
-        for from in (0..sites).step_by(LANES) {
-            let site = |k: usize| self.places[(from + k).min(sites - 1)];
-            let shadow = |k: usize| shadow_db.get(from + k).copied().unwrap_or(0.0);
-            let levels = self.block(
-                std::array::from_fn(|k| site(k).u),
-                std::array::from_fn(|k| site(k).v),
-                place,
-                std::array::from_fn(shadow),
-            );
-            for (sector, row) in levels.iter().enumerate() {
-                for (k, level) in row.iter().enumerate().take(sites - from) {
-                    into[self.at[3 * (from + k) + sector] as usize] = *level;
+        let blocks = self.blocks.iter().zip(&self.targets);
+        for (n, ([u, v], targets)) in blocks.enumerate() {
+            let mut shadow = [0.0; LANES];
+            let from = shadow_db.get(LANES * n..).unwrap_or_default();
+            shadow.iter_mut().zip(from).for_each(|(to, db)| *to = *db);
+            let levels = self.block(*u, *v, place, shadow);
+            for (target, level) in targets.as_flattened().iter().zip(levels.as_flattened()) {
+                if let Some(place) = into.get_mut(*target as usize) {
+                    *place = *level;
                 }
             }
         }

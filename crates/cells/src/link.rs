@@ -7,7 +7,7 @@
 //! bursts (3GPP TS 45.003 section 5.1).
 
 use crate::config::{Config, Receiver};
-use crate::curve::{Curves, Profile, SCHEMES, Tables, kind, logistic};
+use crate::curve::{Curves, Draw, Profile, SCHEMES, Tables, kind, logistic};
 use crate::numeric::to_db;
 use radio::coding::{Modulation, Scheme};
 
@@ -159,13 +159,15 @@ impl Link {
         self.tables.decodes(x, threshold, self.tables.slope[row], hash)
     }
 
-    /// Result of [`Link::quality`] for a radio block with equal bursts.
+    /// Results of [`Link::quality`] for radio blocks with equal bursts.
     #[inline]
-    pub(crate) fn steady(&self, sinr: f32) -> f32 {
-        self.tables.effective(1, self.tables.information(1, sinr * self.measured))
+    pub(crate) fn steady<const N: usize>(&self, sinr: &[f32; N]) -> [f32; N] {
+        let mut sinr = *sinr;
+        sinr.iter_mut().for_each(|s| *s *= self.measured);
+        self.tables.effective_of_each(1, &self.tables.information_of_each(1, &sinr))
     }
 
-    /// Decision by average curves: `ci` is the mean C/I, linear and in dB, `u` the correlated uniform draw.
+    /// Decision by average curves: `ci` is the mean C/I, linear and in dB, `draw` the correlated uniform draw.
     #[inline(always)]
     pub(crate) fn data_average(
         &self,
@@ -173,7 +175,7 @@ impl Link {
         scheme: Scheme,
         first: Scheme,
         soft: &mut Soft,
-        u: f32,
+        draw: Draw,
     ) -> bool {
         if !self.combines {
             *soft = Soft::default();
@@ -193,7 +195,7 @@ impl Link {
             if alone && n == 1 { db } else { to_db(soft.sum / f32::from(soft.units) * f32::from(n)) + gain };
         let slope = slope * narrower;
         // Few draws are so close to the error rate that it must be computed.
-        self.tables.certain(x, x50, slope, u).unwrap_or_else(|| u >= logistic(x, x50, slope))
+        self.tables.certain(x, x50, slope, draw).unwrap_or_else(|| draw.uniform() >= logistic(x, x50, slope))
     }
 }
 
@@ -204,7 +206,8 @@ impl Soft {
         self.units == 0
     }
 
-    /// Adds a transmission; returns the row of thresholds and the number of transmissions that it counts.
+    /// Adds a transmission; returns the row of thresholds and the number of transmissions that it counts. A
+    /// retransmission with two RLC blocks, or of one sent first beside another, counts with units of 612 bits.
     #[inline(always)]
     fn add(&mut self, value: f32, scheme: Scheme, first: Scheme) -> (usize, u8) {
         let psk8 = scheme.properties().modulation == Modulation::Psk8;
@@ -213,19 +216,41 @@ impl Soft {
         let units = if psk8 && !scheme.is_dual() { 2 } else { 1 };
         self.sum += value * f32::from(units);
         self.units = self.units.saturating_add(units);
-        if !psk8 {
-            return (index(scheme), self.units);
-        }
-        let dual = scheme.is_dual() || first.is_dual();
-        if !dual && self.units.is_multiple_of(2) {
-            return (index(scheme), self.units / 2);
-        }
-        let row = match first {
-            Scheme::Mcs8 => Scheme::Mcs8,
-            Scheme::Mcs5 | Scheme::Mcs7 => Scheme::Mcs7,
-            _ => Scheme::Mcs9,
-        };
-        (index(row), self.units)
+        let [row, halved] = COMBINED[scheme as usize % 16][first as usize % 16][usize::from(self.units % 2)];
+        (usize::from(row), self.units >> halved)
+    }
+}
+
+/// Row of thresholds after a transmission, and 1 if two units are one transmission of it: by scheme of the
+/// transmission, scheme of the first one, and parity of the units.
+static COMBINED: [[[[u8; 2]; 2]; 16]; 16] = {
+    let mut all = [[[[0; 2]; 2]; 16]; 16];
+    let mut at = 0;
+    while at < 512 {
+        all[at / 32][at / 2 % 16][at % 2] = combined(at / 32, at / 2 % 16, at % 2 == 0);
+        at += 1;
+    }
+    all
+};
+
+/// An entry of [`COMBINED`].
+const fn combined(scheme: usize, first: usize, even: bool) -> [u8; 2] {
+    const MCS_5: usize = Scheme::Mcs5 as usize;
+    const MCS_7: usize = Scheme::Mcs7 as usize;
+    const MCS_8: usize = Scheme::Mcs8 as usize;
+    const LAST: usize = SCHEMES - 1;
+    let number = scheme.saturating_sub(Scheme::Mcs1 as usize);
+    let number = if number > LAST { LAST as u8 } else { number as u8 };
+    if scheme < MCS_5 {
+        return [number, 0];
+    }
+    if scheme < MCS_7 && first < MCS_7 && even {
+        return [number, 1];
+    }
+    match first {
+        MCS_8 => [7, 0],
+        MCS_5 | MCS_7 => [6, 0],
+        _ => [8, 0],
     }
 }
 
@@ -247,6 +272,31 @@ mod tests {
     use crate::fading::{FadingTable, ROWS};
     use crate::numeric::from_db;
     use base::rng::mix;
+
+    /// EG-08: the table of combinations, rule by rule: GMSK repeats itself, pairs of units of MCS-5 and 6 are one
+    /// transmission unless the block was sent beside another one, and the rest follows the first transmission.
+    #[test]
+    fn eg_08_combinations_follow_the_first_transmission() {
+        for scheme in Scheme::EGPRS {
+            for first in Scheme::EGPRS {
+                for before in 0..8 {
+                    let mut soft = Soft { sum: 0.0, units: before };
+                    let found = soft.add(1.0, *scheme, *first);
+                    let psk8 = scheme.properties().modulation == Modulation::Psk8;
+                    let units = before + if psk8 && !scheme.is_dual() { 2 } else { 1 };
+                    let own = !psk8 || !scheme.is_dual() && !first.is_dual() && units % 2 == 0;
+                    let row = match first {
+                        _ if own => *scheme,
+                        Scheme::Mcs8 => Scheme::Mcs8,
+                        Scheme::Mcs5 | Scheme::Mcs7 => Scheme::Mcs7,
+                        _ => Scheme::Mcs9,
+                    };
+                    let expected = (index(row), if psk8 && own { units / 2 } else { units });
+                    assert_eq!(found, expected, "{scheme} after {first}, {before} units before");
+                }
+            }
+        }
+    }
 
     /// A radio block without fading: all bursts at one SINR in dB.
     fn steady(db: f64) -> Air {
@@ -284,8 +334,9 @@ mod tests {
             for k in 0..4 {
                 // Draws close to 0 and to 1 too.
                 let u = crate::numeric::unit(mix(3 * i + k));
-                let u = if i % 5 == 0 { u * u * u * u } else { u };
-                let decoded = link.data_average((ci, to_db(ci)), scheme, scheme, &mut soft, u);
+                let draw = Draw::of(if i % 5 == 0 { u * u * u * u } else { u });
+                let u = draw.uniform();
+                let decoded = link.data_average((ci, to_db(ci)), scheme, scheme, &mut soft, draw);
                 assert_eq!(decoded, law(ci, scheme, &mut plain, u), "{scheme} {around} {k} {u}");
                 assert_eq!(soft, plain);
                 arrived += u32::from(decoded);
@@ -378,7 +429,7 @@ mod tests {
             let air = Air { sinr };
             let heard = link.heard(&air);
             let x = link.quality(&heard);
-            quality.block(x, db as f32, 0.002);
+            quality.block(x, db as f32, crate::adaptation::Forget::new(0.002));
             if !link.header(&air, scheme, x, mix(16 * i + 10)) {
                 continue;
             }

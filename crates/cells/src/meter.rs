@@ -152,10 +152,15 @@ impl Meter {
         }
     }
 
-    /// Bin of a C/I in dB.
+    /// Bin of each C/I in dB.
     #[inline]
-    pub(crate) fn bin(db: f32) -> usize {
-        ((db + CI_BINS as f32) as i32 - CI_BINS as i32 - CI_FROM).clamp(0, CI_BINS as i32 - 1) as usize
+    pub(crate) fn bins<const N: usize>(db: &[f32; N]) -> [u32; N] {
+        let mut bins = [0; N];
+        for k in 0..N {
+            let bin = (db[k] + CI_BINS as f32) as i32 - CI_BINS as i32 - CI_FROM;
+            bins[k] = bin.clamp(0, CI_BINS as i32 - 1) as u32;
+        }
+        bins
     }
 
     /// Totals at this instant.

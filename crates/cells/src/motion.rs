@@ -7,7 +7,7 @@
 
 use crate::config::{Config, Placing};
 use crate::fading::WIDTH;
-use crate::geometry::{Layout, Place};
+use crate::geometry::{LANES, Layout, Place};
 use crate::rows::Gains;
 use crate::shadow::Shadow;
 use base::rng::{Seed, Stream};
@@ -108,15 +108,17 @@ impl Motion {
 
     /// The strongest cell by averaged level, and the level.
     fn strongest(&self, m: usize, stride: usize) -> (u32, f32) {
+        // The maximum of each column of eight first, which is vector code; places without a cell hold 0.
         let row = &self.averages[m * stride..(m + 1) * stride];
-        let (mut best, mut level) = (0, -1.0);
-        for (i, x) in row.iter().enumerate() {
-            if *x > level
-                && let Some(cell) = self.cells[i]
-            {
-                (best, level) = (cell, *x);
+        let mut most = [0.0_f32; LANES];
+        for eight in row.as_chunks::<LANES>().0 {
+            for (most, x) in most.iter_mut().zip(eight) {
+                *most = if *x > *most { *x } else { *most };
             }
         }
+        let level = most.into_iter().fold(0.0_f32, |a, b| if b > a { b } else { a });
+        let is_best = |(x, cell): (&f32, &Option<u32>)| if *x >= level { *cell } else { None };
+        let best = row.iter().zip(&self.cells).find_map(is_best).unwrap_or(0);
         (best, level)
     }
 

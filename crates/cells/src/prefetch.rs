@@ -5,6 +5,7 @@
 //! misses overlap. The sums have no meaning.
 
 use crate::geometry::LANES;
+use crate::slots::ones;
 use crate::system::Cells;
 use crate::tick::BlockOnAir;
 use std::hint::black_box;
@@ -16,10 +17,11 @@ impl Cells {
     /// Prefetches the state used by the choice of blocks in a cell: the sender of each timeslot's next mobile.
     pub(crate) fn prefetch_cell(&self, way: usize, cell: usize) {
         let Some(cell) = self.slots.get(cell) else { return };
-        let mut sum = 0;
-        for mobile in cell.turns[way].all_first() {
-            let w = &self.ways[mobile as usize][way];
-            sum += u64::from(w.reports) + w.sender.prefetch();
+        let (turns, mut sum) = (&cell.turns[way], 0);
+        for slot in ones(cell.used[way]) {
+            let Some(mobile) = turns.first(slot) else { continue };
+            let Some(ways) = self.ways.get(mobile as usize) else { continue };
+            sum += u64::from(ways[way].reports) + ways[way].sender.prefetch();
         }
         black_box(sum);
     }

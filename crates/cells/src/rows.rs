@@ -30,6 +30,12 @@ impl Gains {
         &self.rows[mobile * self.each..(mobile + 1) * self.each]
     }
 
+    /// `count` rows of a mobile from its row `from`.
+    #[inline(always)]
+    pub(crate) fn part(&self, mobile: usize, from: usize, count: usize) -> &[Row<f32>] {
+        &self.rows[mobile * self.each + from..][..count]
+    }
+
     /// Level of a cell, by its index in the mobile's rows.
     #[inline(always)]
     pub(crate) fn at(&self, mobile: usize, index: usize) -> f32 {

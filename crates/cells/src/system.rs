@@ -1,5 +1,5 @@
-//! Network element of the cells: mobiles and cells as parallel vectors, packets at the SGSN and in the core
-//! network, schedule of ticks.
+//! Network of GERAN cells as one network element: SGSN queues, core network, set-up, timeslots and release of TBFs,
+//! cell changes, and the schedule of 20 ms ticks.
 //!
 //! A mobile `m` has the ports `2 m` (its host) and `2 m + 1` (toward the server). A packet from the server
 //! crosses the core network, waits at the SGSN, is segmented into RLC blocks by byte offset, and leaves

@@ -4,17 +4,21 @@
 //! First every cell selects its blocks, so that all powers are known; then every block is decoded. Results do
 //! not depend on the order of cells. Draws are keyed by (seed, tick, cell, slot, direction).
 
-use crate::air::UpBlock;
+use crate::adaptation::Forget;
+use crate::air::{Medium, UpBlock};
 use crate::config::{Config, Interface};
-use crate::direction::{DOWN, Event, Tbf, UP};
-use crate::link::{Air, BURSTS, Soft};
+use crate::direction::{DOWN, DirectionState, Event, Tbf, UP};
+use crate::geometry::Layout;
+use crate::link::{Air, BURSTS, Link, Soft};
 use crate::meter::Meter;
 use crate::numeric::{from_db, key, to_db, unit};
 use crate::observe::{Fix, RadioEvent};
 use crate::prefetch::BATCH;
+use crate::slots::ones;
 use crate::system::Cells;
+use base::packet::Packet;
 use path::Cx;
-use radio::coding::Modulation;
+use radio::coding::{Modulation, Scheme};
 use radio::rlc::receive::BlockPart;
 use radio::rlc::send::{RadioBlock, Unit};
 use radio::tdma::{BLOCKS_PER_SECOND, Tick, ticks};
@@ -22,9 +26,10 @@ use radio::tdma::{BLOCKS_PER_SECOND, Tick, ticks};
 /// Reception of a radio block.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Reception {
-    /// Mean SINR without modulation errors, as a ratio; below, in dB.
+    /// Mean SINR without modulation errors, as a ratio; below, in dB, and its bin in the counters.
     mean: f32,
     ci: f32,
+    bin: u32,
     quality: f32,
 }
 
@@ -43,7 +48,7 @@ pub(crate) struct Rules {
     /// Average curves, without bursts.
     average: bool,
     /// Weight of a block in quality reports, and error of reports, dB.
-    forget: f32,
+    forget: Forget,
     error_db: f32,
     /// Power of 8-PSK, as a ratio.
     back_off: f32,
@@ -58,7 +63,7 @@ impl Rules {
     pub(crate) fn new(config: &Config) -> Rules {
         Rules {
             average: config.interface == Interface::Average,
-            forget: config.adaptation.forget as f32,
+            forget: Forget::new(config.adaptation.forget as f32),
             error_db: config.adaptation.error_db as f32,
             back_off: from_db(-config.radio.backoff_db as f32),
             slots: config.mac.slots as usize,
@@ -119,11 +124,18 @@ impl Cells {
         self.meet::<WAY>(now, air);
         let (met, bursts) = (std::mem::take(&mut self.met), std::mem::take(&mut self.bursts));
         let mut ahead = air.chunks(BATCH).skip(1);
-        for (at, (on_air, met)) in air.iter().zip(&met).enumerate() {
-            if at.is_multiple_of(BATCH) {
-                self.prefetch_ends(WAY, ahead.next().unwrap_or_default());
+        for (at, (blocks, met)) in air.chunks(BATCH).zip(met.chunks(BATCH)).enumerate() {
+            self.prefetch_ends(WAY, ahead.next().unwrap_or_default());
+            if self.rules.average {
+                for (on, met) in blocks.iter().zip(met) {
+                    self.judge::<WAY>(now, on, met, None);
+                }
+            } else {
+                let bursts = &bursts[BATCH * at..];
+                for ((on, met), bursts) in blocks.iter().zip(met).zip(bursts) {
+                    self.judge::<WAY>(now, on, met, Some(bursts));
+                }
             }
-            self.judge::<WAY>(now, on_air, met, bursts.get(at));
         }
         air.clear();
         (self.met, self.bursts) = (met, bursts);
@@ -257,10 +269,7 @@ impl Cells {
         let all = (1_u128 << self.config.mac.slots) - 1;
         for cell in 0..self.slots.len() {
             self.prefetch_cell(WAY, cell + 1);
-            let mut slots = if self.voice.is_some() { all } else { self.slots[cell].used[WAY] };
-            while slots != 0 {
-                let slot = slots.trailing_zeros() as usize;
-                slots &= slots - 1;
+            for slot in ones(if self.voice.is_some() { all } else { self.slots[cell].used[WAY] }) {
                 if let Some(speaks) = self.voice.as_ref().and_then(|v| v.on(cell, slot, now)) {
                     if speaks && WAY == DOWN {
                         self.medium.send_down(&self.layout, cell, slot, 1.0);
@@ -321,8 +330,9 @@ impl Cells {
         let mean = sinr.map(|s| 0.25 * (s + s + s + s));
         let ci = decibels(&mean);
         sinr.iter_mut().for_each(|s| *s = self.link.capped(*s));
-        for (at, met) in met[..blocks.len()].iter_mut().enumerate() {
-            *met = Reception { mean: mean[at], ci: ci[at], quality: self.link.steady(sinr[at]) };
+        let (bin, quality) = (Meter::bins(&ci), self.link.steady(&sinr));
+        for (at, met) in met.iter_mut().enumerate() {
+            *met = Reception { mean: mean[at], ci: ci[at], bin: bin[at], quality: quality[at] };
         }
         self.met.extend_from_slice(&met[..blocks.len()]);
     }
@@ -344,11 +354,14 @@ impl Cells {
             self.bursts.push(Bursts { air, heard });
         }
         let ci = decibels(&mean);
-        let met = |at: usize| Reception { mean: mean[at], ci: ci[at], quality: quality[at] };
+        let bin = Meter::bins(&ci);
+        let met = |at: usize| Reception { mean: mean[at], ci: ci[at], bin: bin[at], quality: quality[at] };
         self.met.extend((0..blocks.len()).map(met));
     }
 
-    /// Decides which RLC blocks of a radio block arrive.
+    /// Decides which RLC blocks of a radio block arrive. `bursts` is `None` with average curves; each caller is compiled
+    /// for its case.
+    #[inline(always)]
     fn judge<const WAY: usize>(
         &mut self,
         now: Tick,
@@ -356,81 +369,63 @@ impl Cells {
         met: &Reception,
         bursts: Option<&Bursts>,
     ) {
-        let (cell, m, bin) = (on.cell as usize, on.mobile as usize, Meter::bin(met.ci));
-        let at = cell * self.rules.slots + on.slot as usize;
+        let m = on.mobile as usize;
         let hash = key(
             self.seed,
             u64::from(now) << 24 | u64::from(on.cell) << 8 | (on.slot << 1) as u64 | WAY as u64,
         );
         let w = &mut self.ways[m][WAY];
         w.quality.block(met.quality, met.ci, self.rules.forget);
-        let heard = bursts.is_none_or(|b| self.link.header(&b.air, on.block.scheme, met.quality, hash));
-        let (mut sent, mut arrived, mut octets) = (0, 0, 0);
-        let mut next = Some(&on.block.first);
-        while let Some(rlc) = next {
-            let (second, draw) = (sent == 1, hash >> (12 + 12 * sent));
-            let decoded = heard && self.decodes::<WAY>(now, on, (met, bursts), rlc, second, draw);
-            if decoded {
-                octets += self.arrived::<WAY>(rlc, on);
-            }
-            (sent, arrived) = (sent + 1, arrived + u64::from(decoded));
-            if self.observe.mobile == Some(on.mobile) {
-                let block =
-                    RadioEvent::Block { way: WAY, scheme: on.block.scheme, ci_db: met.ci, arrived: decoded };
-                self.records.events.push((radio::tdma::start_of(now), block));
-            }
-            next = on.block.second.as_ref().filter(|_| !second);
+        let law =
+            Law { link: &self.link, medium: &self.medium, layout: &self.layout, now, on, met, bursts, hash };
+        let heard = law.header();
+        let delivered = &mut self.delivered;
+        let first = law.take::<WAY>(w, delivered, &on.block.first, false, heard);
+        let second = match &on.block.second {
+            Some(rlc) => Some(law.take::<WAY>(w, delivered, rlc, true, heard)),
+            None => None,
+        };
+        let (arrived, fresh) = second.map_or(first, |(arrived, fresh)| (first.0 + arrived, first.1 + fresh));
+        if self.observe.mobile == Some(on.mobile) {
+            self.note_blocks(WAY, now, on, met, [Some(first.0), second.map(|s| s.0)]);
         }
-        let lost = sent - arrived;
-        self.meter.slots[WAY][at] += 1;
-        self.meter.slot_octets[WAY][at] += octets;
-        self.meter.radio[WAY][bin].count(on.block.scheme, sent, lost);
-        self.meter.mobiles[m].ways[WAY].count(met.ci, sent, lost);
-        self.meter.cells[cell].count(WAY, sent, lost);
+        let sent = 1 + u64::from(second.is_some());
+        self.count::<WAY>(on, met, (sent, sent - arrived, fresh));
         self.poll::<WAY>(now, m, heard, hash);
     }
 
-    /// Whether an RLC block is decoded.
+    /// Counts a radio block with its RLC blocks: sent, lost, and received for the first time.
     #[inline(always)]
-    fn decodes<const WAY: usize>(
+    fn count<const WAY: usize>(
         &mut self,
-        now: Tick,
         on: &BlockOnAir,
-        (met, bursts): (&Reception, Option<&Bursts>),
-        rlc: &Unit,
-        second: bool,
-        hash: u64,
-    ) -> bool {
-        let (m, cell) = (on.mobile as usize, on.cell as usize);
-        let w = &mut self.ways[m][WAY];
-        let at = rlc.bsn as usize & (w.soft.len() - 1);
-        let mut part = Soft::default();
-        let soft = if rlc.part == BlockPart::Whole { &mut w.soft[at] } else { &mut part };
-        if rlc.attempt == 0 {
-            *soft = Soft::default();
-        }
-        // A half is decoded by its own scheme without combining.
-        let first = if rlc.part == BlockPart::Whole { rlc.first_scheme } else { on.block.scheme };
-        if let Some(Bursts { air, heard }) = bursts {
-            return self.link.data(air, heard, on.block.scheme, second, first, soft, hash);
-        }
-        let draw = self.medium.draw(&self.layout, m, cell, now, hash << 28);
-        self.link.data_average((met.mean, met.ci), on.block.scheme, first, soft, draw)
+        met: &Reception,
+        (sent, lost, fresh): (u64, u64, u64),
+    ) {
+        let (cell, m) = (on.cell as usize, on.mobile as usize);
+        let at = cell * self.rules.slots + on.slot as usize;
+        self.meter.slots[WAY][at] += 1;
+        self.meter.slot_octets[WAY][at] += fresh * u64::from(on.block.scheme.payload());
+        self.meter.radio[WAY][met.bin as usize].count(on.block.scheme, sent, lost);
+        self.meter.mobiles[m].ways[WAY].count(met.ci, sent, lost);
+        self.meter.cells[cell].count(WAY, sent, lost);
     }
 
-    /// Handles an RLC block that has arrived; returns its octets, 0 for a duplicate.
-    #[inline(always)]
-    fn arrived<const WAY: usize>(&mut self, rlc: &Unit, on: &BlockOnAir) -> u64 {
-        let w = &mut self.ways[on.mobile as usize][WAY];
-        let taken = w.receiver.take(rlc.bsn, rlc.part, rlc.last);
-        if taken.duplicate {
-            return 0;
+    /// Records the RLC blocks of an observed mobile.
+    #[cold]
+    fn note_blocks(
+        &mut self,
+        way: usize,
+        now: Tick,
+        on: &BlockOnAir,
+        met: &Reception,
+        arrived: [Option<u64>; 2],
+    ) {
+        for arrived in arrived.into_iter().flatten() {
+            let (scheme, arrived) = (on.block.scheme, arrived == 1);
+            let block = RadioEvent::Block { way, scheme, ci_db: met.ci, arrived };
+            self.records.events.push((radio::tdma::start_of(now), block));
         }
-        if w.sender.feed.is_due(taken.complete) {
-            let delivered = &mut self.delivered;
-            w.sender.feed.deliver(taken.complete, |packet| delivered.push((on.mobile, WAY, packet)));
-        }
-        u64::from(on.block.scheme.payload())
     }
 
     /// Polls for a report, if one is due; the report is sent if the radio block's header was decoded.
@@ -457,6 +452,81 @@ impl Cells {
             quality: w.quality.report(error),
         };
         self.wheel.add(now, self.rules.report_delay, event);
+    }
+}
+
+/// What decides on the RLC blocks of a radio block.
+struct Law<'a> {
+    link: &'a Link,
+    medium: &'a Medium,
+    layout: &'a Layout,
+    now: Tick,
+    on: &'a BlockOnAir,
+    met: &'a Reception,
+    /// `None` with average curves.
+    bursts: Option<&'a Bursts>,
+    hash: u64,
+}
+
+impl Law<'_> {
+    /// Whether the header is decoded.
+    #[inline(always)]
+    fn header(&self) -> bool {
+        match self.bursts {
+            Some(b) => self.link.header(&b.air, self.on.block.scheme, self.met.quality, self.hash),
+            None => true,
+        }
+    }
+
+    /// Decides on an RLC block, the first or the second one: whether it is decoded, and whether it is new to the
+    /// receiver, 1 or 0 each.
+    #[inline(always)]
+    fn take<const WAY: usize>(
+        &self,
+        w: &mut DirectionState,
+        delivered: &mut Vec<(u32, usize, Packet)>,
+        rlc: &Unit,
+        second: bool,
+        heard: bool,
+    ) -> (u64, u64) {
+        if !(heard && self.decodes(w, rlc, second)) {
+            return (0, 0);
+        }
+        let taken = w.receiver.take(rlc.bsn, rlc.part, rlc.last);
+        if taken.duplicate {
+            return (1, 0);
+        }
+        if w.sender.feed.is_due(taken.complete) {
+            w.sender.feed.deliver(taken.complete, |packet| delivered.push((self.on.mobile, WAY, packet)));
+        }
+        (1, 1)
+    }
+
+    /// Whether an RLC block is decoded. A half is decoded by its own scheme without combining.
+    #[inline(always)]
+    fn decodes(&self, w: &mut DirectionState, rlc: &Unit, second: bool) -> bool {
+        let scheme = self.on.block.scheme;
+        if rlc.part != BlockPart::Whole {
+            return self.decoded(scheme, &mut Soft::default(), second);
+        }
+        let at = rlc.bsn as usize & (w.soft.len() - 1);
+        let soft = &mut w.soft[at];
+        if rlc.attempt == 0 {
+            *soft = Soft::default();
+        }
+        self.decoded(rlc.first_scheme, soft, second)
+    }
+
+    #[inline(always)]
+    fn decoded(&self, first: Scheme, soft: &mut Soft, second: bool) -> bool {
+        let hash = self.hash >> if second { 24 } else { 12 };
+        let (scheme, met) = (self.on.block.scheme, self.met);
+        if let Some(Bursts { air, heard }) = self.bursts {
+            return self.link.data(air, heard, scheme, second, first, soft, hash);
+        }
+        let (m, cell) = (self.on.mobile as usize, self.on.cell as usize);
+        let draw = self.medium.draw(self.layout, m, cell, self.now, hash << 28);
+        self.link.data_average((met.mean, met.ci), scheme, first, soft, draw)
     }
 }
 

@@ -69,3 +69,45 @@ impl Voice {
 fn exponential(stream: &mut Stream, mean: f64) -> Tick {
     (-libm::log(stream.uniform()) * mean).clamp(1.0, 1e9) as Tick
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Share of lost calls with `servers` timeslots (Erlang B, by its recursion).
+    fn loss(erlang: f64, servers: u32) -> f64 {
+        (1..=servers).fold(1.0, |b, n| erlang * b / (f64::from(n) + erlang * b))
+    }
+
+    /// EG-12: calls find the timeslots of an M/M/n loss system: the timeslots in use are the offered Erlang less the
+    /// lost calls of Erlang's formula, the highest timeslot is used most, and half of the time is talk.
+    #[test]
+    fn eg_12_voice_is_a_loss_system() {
+        for erlang in [1.0, 4.0, 9.0] {
+            let config = Config { voice: erlang, ..Config::default() };
+            let (cells, slots) = (300, config.mac.slots as usize);
+            let mut voice = Voice::new(&config, cells, "net", Seed { seed: 5, repetition: 0 }).unwrap();
+            let (mut held, mut talks, mut samples) = (vec![0_u32; slots], 0, 0);
+            for now in 0..200_000 {
+                voice.tick(now);
+                // The first 180 s fill the cells.
+                if now < 9_000 || now % 500 != 0 {
+                    continue;
+                }
+                samples += cells;
+                for (cell, slot) in (0..cells).flat_map(|c| (0..slots).map(move |s| (c, s))) {
+                    let talk = voice.on(cell, slot, now);
+                    held[slot] += u32::from(talk.is_some());
+                    talks += u32::from(talk == Some(true));
+                }
+            }
+            let all: u32 = held.iter().sum();
+            let carried = f64::from(all) / samples as f64;
+            let expected = erlang * (1.0 - loss(erlang, slots as u32));
+            println!("{erlang} Erlang offered: {carried:.3} carried, {expected:.3} by the formula");
+            assert!((carried / expected - 1.0).abs() < 0.03, "{erlang}: {carried} {expected}");
+            assert!(held.is_sorted(), "{held:?}");
+            assert!((f64::from(talks) / f64::from(all) - 0.5).abs() < 0.01, "{talks} {all}");
+        }
+    }
+}

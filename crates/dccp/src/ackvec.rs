@@ -147,7 +147,7 @@ impl Received {
     /// Whether packet `seq` is known to have arrived.
     pub fn has(&self, seq: u64) -> bool {
         let known = seq.checked_sub(self.from).and_then(|i| self.states.get(i as usize));
-        // State no longer kept has been reported: it counts as arrived.
+        // States no longer kept count as arrived.
         self.newest.is_some() && (seq < self.from || known.is_some_and(|s| *s != State::Missing))
     }
 

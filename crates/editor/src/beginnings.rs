@@ -1,9 +1,10 @@
-//! Scenario templates: empty, commented starter, links with a name, published experiments.
+//! Scenario templates of the editor as JSON: empty scenario, commented starter, a download over each link
+//! preset, published experiments.
 
 use lab::reproduce::experiment::GROUPS;
 use serde_json::{Value, json};
 
-/// Texts to begin with: an empty scenario, the starter, a download over each preset, the published scenarios.
+/// Templates as JSON: empty scenario, starter, a download over each link preset, published scenarios.
 pub fn beginnings() -> Value {
     let presets: Vec<Value> = scenario::preset::NAMES
         .iter()
@@ -23,10 +24,10 @@ pub fn beginnings() -> Value {
     json!({ "starter": scenario::starter::STARTER, "empty": EMPTY, "presets": presets, "published": published })
 }
 
-/// The least that a form can be built on.
+/// Smallest scenario text on which the form can work.
 const EMPTY: &str = "williwaw = 1\ntitle = \"\"\n";
 
-/// A download over a link with a name.
+/// Scenario of a download over a link preset.
 fn over(preset: &str) -> String {
     format!(
         "williwaw = 1\ntitle = \"A download over {preset}\"\n\n[[hop]]\nname = \"radio\"\nbetween = [\"server\", \"phone\"]\n\
@@ -39,7 +40,7 @@ fn over(preset: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Every template that is offered can be run, or names its requirements.
+    /// Every template is valid, or names its requirements.
     #[test]
     fn beginnings_are_sound() {
         let all = beginnings();

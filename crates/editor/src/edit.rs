@@ -1,7 +1,8 @@
-//! Edits of scenario text by path, comments and layout kept.
+//! Edits of a scenario's source text by path (set, append, remove), with comments and layout kept; path of a
+//! text position.
 //!
-//! The form shows the tree of the text and sends single changes; the text stays the one truth. A path is a list of keys
-//! and, for `[[tables]]` and lists, positions.
+//! The form shows the tree of the text and sends single changes; only the text is stored. A path is a list of
+//! keys and, for `[[tables]]` and lists, positions.
 
 use crate::Refusal;
 use serde::Deserialize;
@@ -18,7 +19,7 @@ pub enum Step {
     Key(String),
 }
 
-/// A change.
+/// A change of the text.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
@@ -30,7 +31,7 @@ pub enum Change {
     Remove,
 }
 
-/// The text's values as JSON, as far as it is TOML; null where it is not.
+/// Values of the text as JSON; null if the text is not TOML.
 pub(crate) fn tree(text: &str) -> Value {
     let parsed: Option<DocumentMut> = text.parse().ok();
     parsed.map_or(Value::Null, |document| json(document.as_item()))
@@ -62,8 +63,8 @@ fn value_json(value: &toml_edit::Value) -> Value {
     }
 }
 
-/// The path of the value or key that stands at a place of the text; empty where none does. Lines and columns count
-/// from 1, columns in characters.
+/// Path of the value or key at a position of the text; empty without one. Lines and columns count from 1,
+/// columns in characters.
 pub(crate) fn path_at(text: &str, line: usize, column: usize) -> Vec<Value> {
     let Ok(document) = toml_edit::Document::parse(text) else { return Vec::new() };
     let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
@@ -74,7 +75,7 @@ pub(crate) fn path_at(text: &str, line: usize, column: usize) -> Vec<Value> {
     path
 }
 
-/// Descends to the innermost item around byte `at`; true if there is one.
+/// Descends to the innermost item that contains byte `at`; true if there is one.
 fn find(item: &Item, at: usize, path: &mut Vec<Value>) -> bool {
     let holds = |span: Option<std::ops::Range<usize>>| span.is_some_and(|span| span.contains(&at));
     if let Some(table) = item.as_table_like() {
@@ -107,10 +108,10 @@ fn find(item: &Item, at: usize, path: &mut Vec<Value>) -> bool {
     found || holds(item.span())
 }
 
-/// The text with one change made.
+/// The text after one change.
 ///
 /// # Errors
-/// The text is not TOML, or has nothing at the path that could be changed.
+/// The text is not TOML, or has no item at the path that can be changed.
 pub fn edit(text: &str, path: &[Step], change: &Change) -> Result<String, Refusal> {
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
         Refusal::wrong(
@@ -184,7 +185,8 @@ pub fn edit(text: &str, path: &[Step], change: &Change) -> Result<String, Refusa
     Ok(document.to_string())
 }
 
-/// The item one step below; a key that is not there becomes an inline table below the root, a table at the root.
+/// The item one step below; a missing key is created as an inline table below the root, as a table at the
+/// root.
 fn down<'a>(item: &'a mut Item, step: &Step, inline: bool) -> Option<&'a mut Item> {
     match step {
         Step::Key(key) => {
@@ -200,7 +202,7 @@ fn down<'a>(item: &'a mut Item, step: &Step, inline: bool) -> Option<&'a mut Ite
     }
 }
 
-/// The item as a table; with `make`, a single value becomes one.
+/// The item as a table; with `make`, a single value is replaced by one.
 fn as_table(item: &mut Item, make: bool) -> Option<&mut dyn TableLike> {
     if make && matches!(item, Item::Value(value) if !value.is_inline_table() && !value.is_array()) {
         let name = item.as_str().map(str::to_owned);

@@ -1,8 +1,9 @@
-//! Scenario editor behind the control tool's page: edits of the text, preview of a run, pictures of one repetition.
+//! Scenario editor: edits of the source text, preview of a run, pictures of one repetition, as JSON
+//! documents.
 //!
-//! The page's form and preview have two drivers: the server of `williwaw serve`, and the engine inside a page
-//! (`crates/browser`). Both answer with the documents of this crate. It opens no file and reads no clock: files and the
-//! forecast of a scenario are handed in.
+//! The editor has two drivers: the server of `williwaw serve`, and the web page with the simulator inside
+//! (`crates/browser`). Both reply with the documents of this crate. The crate opens no file and reads no
+//! clock: the driver passes in files and the forecast of a scenario.
 
 mod beginnings;
 mod edit;
@@ -14,15 +15,15 @@ pub use edit::{Change, Step, edit};
 pub use look::{PreviewTarget, figure, look, model};
 pub use preview::{Forecaster, document};
 
-/// Why an edit or a picture was refused.
+/// Reason why an edit or a picture was refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refusal {
     /// The request is invalid.
     #[error("{message}")]
     Wrong {
-        /// One sentence.
+        /// Error in one sentence.
         message: String,
-        /// How to mend it; may be empty.
+        /// Remedy; may be empty.
         help: String,
     },
     /// The scenario has no such cell or flow.
@@ -35,7 +36,7 @@ impl Refusal {
         Refusal::Wrong { message: message.into(), help: help.into() }
     }
 
-    /// How to mend it; may be empty.
+    /// Remedy; may be empty.
     pub fn help(&self) -> &str {
         match self {
             Refusal::Wrong { help, .. } => help,

@@ -1,11 +1,12 @@
-//! Time-sequence picture, window curve and film of one repetition, simulated again with its trace.
+//! Pictures of one repetition for the editor, from a new run with trace: time-sequence picture, congestion
+//! window, packet positions.
 
 use crate::{Forecaster, Refusal};
 use scenario::{Model, Scenario};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Which repetition of which cell, and which of its flows; all from 0.
+/// Cell, repetition and flow of a picture; all from 0.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct PreviewTarget {
@@ -17,13 +18,13 @@ pub struct PreviewTarget {
     pub flow: usize,
 }
 
-/// Events of one repetition at most: a picture of more is a matter of the command line.
+/// Maximum number of events of a repetition; larger ones need the command line.
 const EVENTS: f64 = 3e6;
 
-/// The model of one cell, if one repetition of it is small enough for a picture here.
+/// Model of one cell, if a repetition of it is small enough for a picture.
 ///
 /// # Errors
-/// There is no such cell or flow, the transport is a real one, or a repetition has too many events.
+/// There is no such cell or flow, the transport is a real kernel, or a repetition has too many events.
 pub fn model(scenario: &Scenario, which: PreviewTarget, forecast: &Forecaster<'_>) -> Result<Model, Refusal> {
     if let Some(real) = lab::sweep::real(scenario.first()) {
         return Err(Refusal::wrong(
@@ -67,7 +68,7 @@ pub fn figure(model: &Model, which: PreviewTarget) -> Value {
     })
 }
 
-/// Picture, curve and film of one repetition.
+/// Time-sequence picture, congestion window and packet positions of one repetition.
 pub fn look(model: &Model, which: PreviewTarget) -> Value {
     let mut document = figure(model, which);
     document["film"] = json!(lab::packet_positions::packet_positions(model, which.rep));

@@ -1,13 +1,14 @@
-//! Preview of a scenario: diagnostics with their places in text and form, description, forecast of time and packets.
+//! Preview of a scenario in the editor as JSON: value tree, diagnostics with positions in text and form,
+//! description, cost forecast.
 
 use lab::forecast::Forecast;
 use scenario::{Cost, Diagnostics, Scenario};
 use serde_json::{Value, json};
 
-/// Forecast of a scenario by pilot runs, with the meters of the driver.
+/// Forecast of a scenario by pilot runs, measured by the driver.
 pub type Forecaster<'a> = dyn Fn(&Scenario, &Cost) -> Forecast + 'a;
 
-/// The preview of a parsed text: `good`, the `tree` of its values, `diagnostics` with their places, and for a valid
+/// Preview of a parsed text: `good`, `tree` of its values, `diagnostics` with positions, and for a valid
 /// scenario its description and estimated cost.
 pub fn document(text: &str, read: Result<&Scenario, &Diagnostics>, forecast: &Forecaster<'_>) -> Value {
     let mut document = match read {
@@ -27,7 +28,7 @@ pub fn document(text: &str, read: Result<&Scenario, &Diagnostics>, forecast: &Fo
     document
 }
 
-/// Diagnostics with the path of the underlined value, for the form.
+/// Diagnostics with the path of the marked value, for the form.
 fn placed(text: &str, mut diagnostics: Value) -> Value {
     for one in diagnostics.as_array_mut().into_iter().flatten() {
         let number = |key: &str| one[key].as_u64().unwrap_or(0) as usize;
@@ -36,7 +37,7 @@ fn placed(text: &str, mut diagnostics: Value) -> Value {
     diagnostics
 }
 
-/// Seconds and packets where no pilot can run: as `williwaw check` estimates them for kernels.
+/// Seconds per packet and per repetition with kernels, which have no pilot; as in `williwaw check`.
 const KERNEL_S: (f64, f64) = (1e-4, 0.2);
 
 fn sound(scenario: &Scenario, forecast: &Forecaster<'_>) -> Value {

@@ -1,20 +1,20 @@
-//! Real-time emulation: the network of a scenario under the machine's clock, with real stacks at its ends.
+//! Real-time emulation: the network of a scenario under the machine's clock, with kernels and programs at its ends.
 //!
-//! The elements between the ends are those of virtual time, from the same scenario and builder. Each real end
-//! gets an anonymous network namespace with one TUN device ([`netns`]). One thread reads packets, advances
-//! the model and writes packets ([`driver`]). Logical time follows arrival stamps only, so a late wake-up
-//! delays one packet without further effects. The lateness of each packet is measured ([`accuracy`]).
+//! The elements of the path are those of virtual time, from the same scenario and builder. Each real end has an
+//! anonymous network namespace with one TUN device ([`netns`]). One thread reads packets, advances the network and
+//! writes packets ([`driver`]). Logical time follows arrival stamps only, so a late wake-up delays one packet without
+//! further effects. The lateness of each packet is measured ([`accuracy`]).
 //!
 //! | part | content |
 //! |---|---|
-//! | [`driver`] | the real-time thread, its triggers and its CPU budget |
-//! | [`once`], [`play`] | one repetition: machines of commands, threads, results |
-//! | [`link_process`] | programs that serve links, under either clock |
+//! | [`driver`] | real-time thread, trigger socket, CPU budget |
+//! | [`once`], [`play`] | one repetition: nodes with commands, threads, results |
+//! | [`link_process`] | programs that determine delivery times of a link, under either clock |
 //! | [`wire`] | links between interfaces or serial lines of this host |
 //! | `sockets` | workloads over kernel sockets |
-//! | [`remote`] | nodes and flow ends at other hosts |
+//! | [`remote`] | nodes and flow ends on other hosts |
 //! | [`accuracy`] | lateness and faithfulness of a run |
-//! | [`agreement`], [`self_check`] | the Linux model compared with Linux; one model under both clocks |
+//! | [`agreement`], [`self_check`] | TCP model compared with Linux; one model under both clocks |
 //!
 //! Linux only. Elsewhere the crate compiles and [`once`] returns an error.
 
@@ -55,7 +55,7 @@ pub enum Error {
     /// The system lacks something or refused an operation.
     #[error(transparent)]
     Kernel(#[from] netns::Error),
-    /// Stopped before it began.
+    /// The run was stopped before it began.
     #[error("stopped before it began")]
     Stopped,
     /// A remote host failed or refused its orders.
@@ -66,10 +66,10 @@ pub enum Error {
         /// Reason.
         why: String,
     },
-    /// A program that serves a link failed.
+    /// A link process failed.
     #[error("{0}")]
     LinkProcess(String),
-    /// An interface or line cannot be the end of a wire.
+    /// An interface or serial line cannot be the end of a wire.
     #[error("{why}")]
     Wire {
         /// Problem of the end.
@@ -81,7 +81,7 @@ pub enum Error {
 
 #[cfg(target_os = "linux")]
 impl Error {
-    /// The system refused an operation.
+    /// Error of the operation `what`, which the system refused.
     pub fn of(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
         let refused = netns::Error::of(what);
         move |source| refused(source).into()
@@ -91,11 +91,11 @@ impl Error {
 /// Options of an emulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Record the events of path and transport.
+    /// Record the trace of path and transport.
     pub trace: bool,
-    /// Capture the packets at the packet ports, and the data that every tap of the path needs.
+    /// Capture packets at the packet ports, and record what the taps of the path need.
     pub capture: bool,
-    /// Request real-time priority; without the right to it the run continues without.
+    /// Request real-time priority; without permission the run continues at normal priority.
     pub realtime: bool,
     /// Time before a due packet at which the driver stops sleeping and spins, if it has real-time priority.
     pub spin: Span,
@@ -115,43 +115,43 @@ impl Default for Options {
     }
 }
 
-/// Callback that receives the opened ends of a wire.
+/// Callback that receives facts about the opened ends of a wire.
 #[cfg(target_os = "linux")]
 pub type Opened = Box<dyn Fn(&[wire::WireFacts]) + Send + Sync>;
 
-/// Environment of the commands, from the calling process.
+/// Environment of the commands and of the run, from the calling process.
 #[cfg(target_os = "linux")]
 #[derive(Default)]
 pub struct Surroundings {
-    /// Path of this program, started as a keeper (see [`keeper`]); without it no command can run.
+    /// Path of this program, started as a keeper (see [`keeper`]); without it commands cannot run.
     pub program: Option<PathBuf>,
-    /// User of the commands; none: the user of this process.
+    /// User of the commands; None: the user of this process.
     pub user: Option<netns::user::User>,
-    /// Number of nested emulations around this one, below [`lab::node_addresses::LEVELS`].
+    /// Number of emulations in which this one is nested, below [`lab::node_addresses::LEVELS`].
     pub level: u8,
-    /// Environment variables.
+    /// Environment variables of the commands.
     pub variables: Vec<(String, std::ffi::OsString)>,
     /// Content of `/etc/resolv.conf`.
     pub resolver: String,
-    /// Node of the uplink to the outside, if any.
+    /// Node with the uplink to the host's network, if any.
     pub uplink: Option<usize>,
-    /// Destination of their output.
+    /// Destination of the commands' output.
     pub outputs: netns::output::Outputs,
     /// Foreground command, if any: the run ends with it.
     pub foreground: Option<netns::foreground::Foreground>,
-    /// Name for `williwaw trigger`; none: no trigger socket.
+    /// Name for `williwaw trigger`; None: no trigger socket.
     pub called: Option<String>,
-    /// Counters that the driver updates during the run.
+    /// Live counters that the driver updates, if any.
     pub live: Option<Arc<crate::accuracy::live::Live>>,
-    /// Callback when the ends of a wire are open, just before the run begins.
+    /// Callback when the ends of a wire are open, directly before the run begins.
     pub opened: Option<Opened>,
-    /// Remote hosts that hold nodes of the model, if any.
+    /// Remote hosts with nodes of the model, if any.
     pub elsewhere: Option<Arc<dyn crate::remote::hosts::RemoteHosts>>,
 }
 
 #[cfg(target_os = "linux")]
 impl Surroundings {
-    /// Users that may trigger it: root, the user of the process and that of the commands.
+    /// Users that may trigger the emulation: root, the user of the process, the user of the commands.
     fn users(&self) -> Vec<u32> {
         let mut users = vec![0, netns::sys::process::ids().0];
         users.extend(self.user.as_ref().map(|user| user.uid));
@@ -167,9 +167,9 @@ impl Surroundings {
 
 /// Result of one repetition.
 pub struct EmulationOutcome {
-    /// Measurements, as in virtual time.
+    /// Measurements and network, as in virtual time.
     pub ran: lab::once::RunOutcome,
-    /// Kernel facts of real flows, by index in the model.
+    /// Kernel facts of flows with a kernel or program at an end, by index in the model.
     pub facts: Vec<Option<FlowFacts>>,
     /// Results of the commands, by index in the model.
     #[cfg(target_os = "linux")]
@@ -177,10 +177,10 @@ pub struct EmulationOutcome {
     /// Output of each command, in the order of [`netns::output::NAMES`], if kept in memory.
     #[cfg(target_os = "linux")]
     pub written: Vec<[Vec<u8>; 2]>,
-    /// Facts about the ends of a wire, if there is one.
+    /// Facts about the ends of a wire; empty without a wire.
     #[cfg(target_os = "linux")]
     pub wires: Vec<wire::WireFacts>,
-    /// Timing accuracy.
+    /// Timing accuracy of the run.
     pub timing: Timing,
     /// Packets at the packet ports, if captured.
     pub capture: Option<Capture>,
@@ -198,10 +198,10 @@ impl EmulationOutcome {
     }
 }
 
-/// Plays one repetition: not supported on this system.
+/// Emulation of one repetition, which this system does not support.
 ///
 /// # Errors
-/// Always [`Error::System`].
+/// Always [`netns::Error::System`].
 #[cfg(not(target_os = "linux"))]
 pub fn once(
     _model: &scenario::Model,
@@ -209,5 +209,5 @@ pub fn once(
     _options: &Options,
     _stop: &std::sync::atomic::AtomicBool,
 ) -> Result<EmulationOutcome, Error> {
-    Err(Error::System)
+    Err(netns::Error::System.into())
 }

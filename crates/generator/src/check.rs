@@ -1,26 +1,27 @@
-//! Invariants of a run: conservation of packets and bytes, monotone time, bounds, the same results on any number of threads.
+//! Invariants of a run of a random scenario: conservation of packets and bytes, monotone time, bounds, equal
+//! results on any number of threads.
 
 use lab::once::{Options, run_once};
 use lab::sweep::{Sweep, SweepControl, SweepError};
 use scenario::Scenario;
 use std::sync::atomic::AtomicBool;
 
-/// Violation by a scenario.
+/// Violated invariant, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation(pub String);
 
-/// Resource use of one scenario, summed over repetitions and cells, and a digest of all its results.
+/// Resource use of one scenario, summed over repetitions and cells, and a digest of all results.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// FNV-1a of the bits of all measures.
+    /// FNV-1a hash of the bits of all metrics.
     pub digest: u64,
-    /// Packets sent by hosts and loads.
+    /// Packets sent by hosts and background loads.
     pub packets: u64,
     /// Packets delivered by links.
     pub hops: u64,
     /// Frames sent by channels.
     pub frames: u64,
-    /// Wake-ups.
+    /// Wake-ups (calendar events).
     pub events: u64,
     /// Simulated seconds.
     pub simulated_s: f64,
@@ -32,7 +33,7 @@ fn mix(digest: u64, bits: u64) -> u64 {
     bits.to_le_bytes().iter().fold(digest, |d, byte| (d ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Runs every cell and repetition one after the other and checks each.
+/// Runs every cell and repetition one after the other and checks the invariants of each.
 ///
 /// # Errors
 /// The first violation.
@@ -83,10 +84,10 @@ pub fn run(scenario: &Scenario) -> Result<Usage, Violation> {
     Ok(taken)
 }
 
-/// Runs the grid on one thread and on two: the rows are the same.
+/// Runs the grid on one thread and on two, and compares the rows.
 ///
 /// # Errors
-/// They are not, or the run failed.
+/// The rows differ, or the run failed.
 pub fn threads(scenario: &Scenario) -> Result<(), Violation> {
     let rows = |jobs| -> Result<String, Violation> {
         let sweep = Sweep::new(scenario, None, None, "fuzz").map_err(|e| Violation(said(&e)))?;

@@ -1,9 +1,9 @@
-//! Scenario document as a JSON tree, and its TOML text: one line for each table of the top level.
+//! Scenario document as a JSON tree, and its TOML text with one line for each table of the top level.
 
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// The document as a scenario file.
+/// TOML text of the document.
 pub fn toml(document: &Value) -> String {
     let mut out = String::new();
     let Value::Object(root) = document else { return out };

@@ -1,23 +1,25 @@
-//! Forecast of a scenario against its run: ratios of the forecast of `williwaw check` to the measured amounts.
+//! Comparison of a scenario's forecast with its run: ratios for packets, frames, events, time and memory, as
+//! table, picture and page.
 
 use std::fmt::Write as _;
 
-/// The quantities compared.
+/// Quantities that are compared.
 pub const QUANTITIES: [&str; 5] = ["packets", "frames", "events", "time", "memory"];
 
-/// One scenario's forecast beside the truth.
+/// Forecast and measured quantities of one scenario.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// The scenario's number.
+    /// Number of the scenario.
     pub number: u64,
-    /// Foretold and true, in the order of [`QUANTITIES`]; none where both are negligible or unknown.
+    /// Forecast and measured value, in the order of [`QUANTITIES`]; `None` where both are negligible or
+    /// unknown.
     pub pairs: [Option<(f64, f64)>; 5],
 }
 
-/// Below these amounts a factor is meaningless: 20 packets, frames or events, 2 ms, 1 MB.
+/// Amounts below which a ratio is meaningless: 20 packets, frames or events, 2 ms, 1 MB.
 const NEGLIGIBLE: [f64; 5] = [20.0, 20.0, 20.0, 2e-3, 1e6];
 
-/// Compares, in the order of [`QUANTITIES`].
+/// Compares the forecast `said` with the measured values `truth`, in the order of [`QUANTITIES`].
 pub fn compare(number: u64, said: [f64; 5], truth: [f64; 5]) -> Comparison {
     let mut pairs = [None; 5];
     for (i, pair) in pairs.iter_mut().enumerate() {
@@ -29,12 +31,12 @@ pub fn compare(number: u64, said: [f64; 5], truth: [f64; 5]) -> Comparison {
     Comparison { number, pairs }
 }
 
-/// How far apart they are, at least 1.
+/// Ratio of forecast and measured value or its inverse, at least 1.
 fn factor((said, truth): (f64, f64)) -> f64 {
     (said / truth).max(truth / said)
 }
 
-/// A table: how many within a factor of 3 and 10, and the worst ten.
+/// Table: number of scenarios within a factor of 3 and 10, and the worst ten.
 pub fn table(all: &[Comparison]) -> String {
     let mut out = String::from(
         "| quantity | compared | within 1.5 | within 3 | within 10 | worst |\n|---|---|---|---|---|---|\n",
@@ -73,7 +75,7 @@ pub fn table(all: &[Comparison]) -> String {
     out
 }
 
-/// Scenarios of a page: options of `fuzz-scenarios` that draw them.
+/// Population of random scenarios of a page, by the options of `fuzz-scenarios`.
 #[derive(Clone, Copy, Debug)]
 pub struct Population {
     /// `--seed`.
@@ -86,7 +88,7 @@ pub struct Population {
     pub events: Option<u64>,
 }
 
-/// The page of the documentation that holds the table and the picture, which is `picture` from there.
+/// Documentation page with the table and the picture; `picture` is the picture's path from the page.
 pub fn page(all: &[Comparison], population: Population, picture: &str) -> String {
     let Population { seed, from, count, events } = population;
     let mut range = if from == 0 { String::new() } else { format!(" --from {from}") };
@@ -109,7 +111,7 @@ pub fn page(all: &[Comparison], population: Population, picture: &str) -> String
     )
 }
 
-/// A picture: foretold over true, both logarithmic, a colour for each quantity.
+/// Picture: forecast over measured value, both logarithmic, a colour for each quantity.
 pub fn picture(all: &[Comparison]) -> String {
     const COLOURS: [&str; 5] = ["#1b6ca8", "#c0392b", "#2e8b57", "#8e44ad", "#d68910"];
     let (least, most) = (-3.0, 10.0);
@@ -133,7 +135,7 @@ pub fn picture(all: &[Comparison]) -> String {
             "<path stroke=\"{colour}\" stroke-opacity=\"0.5\" stroke-width=\"3.2\" stroke-linecap=\"round\" d=\""
         );
         for (said, truth) in all.iter().filter_map(|comparison| comparison.pairs[i]) {
-            // A line without length: a dot.
+            // A line of length zero is drawn as a dot.
             let _ = write!(out, "M{:.1} {:.1}h0", place(truth), 600.0 - place(said));
         }
         out.push_str("\"/>\n");

@@ -1,12 +1,12 @@
-//! Files that random scenarios may name: traces, spikes, trigger logs and samples, all in memory.
+//! In-memory files that random scenarios may name: traces, spikes, trigger logs and samples.
 
 use scenario::Files;
 
-/// Their names.
+/// Names of the files.
 pub const NAMES: &[&str] =
     &["rate.csv", "opportunities.txt", "delay.csv", "spikes.csv", "triggers.csv", "values.txt"];
 
-/// Loads them.
+/// File system of the random scenarios.
 #[derive(Clone, Copy, Debug)]
 pub struct FixtureFiles;
 

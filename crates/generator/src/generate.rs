@@ -1,8 +1,9 @@
-//! Random valid scenarios: a minimal one, then additions that the schema allows and the reader accepts.
+//! Generator of random valid scenarios: a minimal scenario, then random additions that the schema allows and
+//! the reader accepts.
 //!
-//! Each addition is a key of some table of the document, or one more table of a list, with random contents. Additions
-//! that the reader rejects are undone. Thus every scenario is valid by construction, and every key of the schema is
-//! reached in time, however its neighbours constrain it.
+//! Each addition is a key of some table of the document, or one more table of a list, with random contents.
+//! Additions that the reader rejects are undone. So every scenario is valid, and every key of the schema is
+//! eventually used, however other keys constrain it.
 
 use crate::document::toml;
 use crate::files::FixtureFiles;
@@ -11,52 +12,52 @@ use base::rng::Seed;
 use scenario::Scenario;
 use serde_json::{Map, Value, json};
 
-/// A scenario and the text it was read from.
+/// A random scenario with its text.
 #[derive(Debug)]
 pub struct Random {
-    /// Its tree.
+    /// JSON tree of the scenario.
     pub document: Value,
-    /// The file.
+    /// TOML text of the scenario.
     pub text: String,
     /// The parsed scenario.
     pub scenario: Scenario,
 }
 
-/// Draws scenarios from one schema.
+/// Generator of scenarios from the schema.
 #[derive(Debug)]
 pub struct Generator {
     schema: Value,
     seed: u64,
 }
 
-/// Keys that need real machines.
+/// Keys that need real machines; they are left out.
 const LEFT_OUT: &[&str] = &["command", "linux", "wire"];
-/// Additions that are tried for the richest scenario.
+/// Number of additions that are tried for the largest scenario.
 const MOST_ADDITIONS: f64 = 120.0;
-/// Times that the limit of a scenario is shortened: events do not always fall in proportion.
+/// Maximum number of times that the limit of a scenario is shortened: events need not fall in proportion.
 const MOST_CUTS: u32 = 3;
-/// Shortest limit, ms.
+/// Shortest limit of a scenario, ms.
 const LEAST_LIMIT_MS: f64 = 1.0;
 
-/// A place in the document where something can be added: a pointer to a table, its schema, the key.
+/// A position in the document for an addition: pointer to a table, schema of the table, key.
 struct Spot<'a> {
     pointer: String,
     schema: &'a Value,
     key: &'a str,
 }
 
-/// Reads a document; none if it is refused.
+/// Reads a document; `None` if the reader rejects it.
 pub fn read(document: &Value) -> Option<Random> {
     let text = toml(document);
     let scenario = scenario::read("random.toml", text.as_bytes(), &FixtureFiles).ok()?;
     if lab::sweep::real(scenario.first()).is_some() {
-        return None; // kernels are another matter
+        return None; // Kernels are left out.
     }
     Some(Random { document: document.clone(), text, scenario })
 }
 
 impl Generator {
-    /// All scenarios of a seed.
+    /// Generator of all scenarios of a seed.
     pub fn new(seed: u64) -> Generator {
         Generator { schema: scenario::schema::json_schema(), seed }
     }
@@ -78,8 +79,9 @@ impl Generator {
         Some(best)
     }
 
-    /// The scenario with this number, its `run.limit` shortened until the forecast is at most `events` wake-ups, so that
-    /// a large number of scenarios takes a foreseeable time. A few still take more: some work does not depend on the limit.
+    /// The scenario with this number, its `run.limit` shortened until the forecast is at most `events`
+    /// wake-ups, so that many scenarios take a predictable time. Some scenarios still take more: part of
+    /// their work does not depend on the limit.
     pub fn within(&self, number: u64, events: f64) -> Option<Random> {
         let mut random = self.scenario(number)?;
         for _ in 0..MOST_CUTS {
@@ -97,7 +99,7 @@ impl Generator {
         Some(random)
     }
 
-    /// Adds something somewhere; false if nothing was found.
+    /// Adds a random key or table; false if there is no position for one.
     fn add(&self, document: &mut Value, draw: &mut Draw) -> bool {
         let names = Names::of(document);
         if draw.chance(0.04) {
@@ -105,7 +107,7 @@ impl Generator {
         }
         let mut spots = Vec::new();
         collect(&self.schema, document, "", &mut spots);
-        // A key further down has as many chances as one at the top: the depth is drawn first.
+        // The depth is drawn first, so that a nested key is as likely as one at the top.
         let depth = draw.below(4);
         let deep: Vec<usize> =
             (0..spots.len()).filter(|i| spots[*i].pointer.matches('/').count() >= depth * 2).collect();
@@ -133,7 +135,7 @@ impl Generator {
     }
 }
 
-/// A grid over one key that is there, or an expectation.
+/// Adds a grid over one existing key, or an expectation.
 fn vary(document: &mut Value, names: &Names, draw: &mut Draw) -> bool {
     let Some(link) = draw.pick(&names.links).cloned() else { return false };
     let Some(flow) = draw.pick(&names.flows).cloned() else { return false };
@@ -194,7 +196,7 @@ fn is_tables(schema: &Value) -> bool {
     schema["type"] == "array" && schema["items"]["properties"].is_object()
 }
 
-/// All places of a document where a key can be added or replaced.
+/// Collects all positions of a document where a key can be added or replaced.
 fn collect<'a>(schema: &'a Value, value: &Value, pointer: &str, spots: &mut Vec<Spot<'a>>) {
     for schema in alternatives(schema) {
         let (Some(properties), Some(table)) = (schema["properties"].as_object(), value.as_object()) else {
@@ -206,7 +208,7 @@ fn collect<'a>(schema: &'a Value, value: &Value, pointer: &str, spots: &mut Vec<
             continue;
         };
         if !table.keys().all(|key| properties.contains_key(key)) {
-            continue; // another alternative is written there
+            continue; // The document has another alternative here.
         }
         for (key, inner) in properties {
             if LEFT_OUT.contains(&key.as_str()) || key == "grid" || key == "expect" {
@@ -260,7 +262,7 @@ fn random(schema: &Value, key: &str, names: &Names, draw: &mut Draw, depth: u32)
             keys.extend(draw.pick(choices).and_then(|c| c["required"][0].as_str()));
         }
     }
-    // Keys that require a chosen key.
+    // Adds keys that a chosen key requires.
     for group in schema["allOf"].as_array().into_iter().flatten() {
         let Some(choices) = group["anyOf"].as_array() else { continue };
         let absent = choices.iter().find_map(|c| c["not"]["required"][0].as_str());

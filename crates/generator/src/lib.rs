@@ -1,9 +1,10 @@
-//! Random valid scenarios from the schema of the scenario file, checks of their runs, and shrinking of what fails.
+//! Random valid scenarios from the scenario schema: generation, checks of their runs, forecasts, and
+//! shrinking of failures.
 //!
-//! [`generate`] draws a scenario by its number, [`check`](mod@check) runs it and looks for violated invariants,
-//! [`shrink`] reduces one that fails, [`estimate`] compares the forecast of `williwaw check` with the truth. The binary
-//! `fuzz-scenarios` puts them together (`fuzz/README.md`). Commands, wires and kernels are left out: they take real
-//! machines.
+//! [`generate`] draws a scenario by its number, [`check`](mod@check) runs it and checks invariants,
+//! [`shrink`] reduces a scenario that fails, [`estimate`] compares the forecast of `williwaw check` with the
+//! run. The binary `fuzz-scenarios` combines them (`fuzz/README.md`). Commands, wires and kernels are left
+//! out: they need real machines.
 
 pub mod check;
 pub mod document;

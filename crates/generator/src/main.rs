@@ -1,4 +1,5 @@
-//! `fuzz-scenarios`: draws random valid scenarios, checks their runs, shrinks what fails, compares forecasts.
+//! Command line of `fuzz-scenarios`: draws random valid scenarios, checks their runs, shrinks failures,
+//! compares forecasts.
 //!
 //! ```text
 //! fuzz-scenarios [--seed N] [--from N] [--count N] [--events N] [--estimates] [--digest FILE] [--picture FILE]
@@ -26,7 +27,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Processor time that one scenario may take in a release build, seconds.
+/// Maximum processor time of one scenario in a release build, seconds.
 const SLOW_S: f64 = 120.0;
 
 #[derive(Default)]
@@ -86,14 +87,14 @@ fn processor() -> Span {
     Span::from_nanos(t.tv_sec.unsigned_abs() * 1_000_000_000 + t.tv_nsec.unsigned_abs())
 }
 
-/// A line of `/proc/self/status`, bytes; 0 where the system does not have it.
+/// A field of `/proc/self/status`, bytes; 0 if the system does not have it.
 fn memory(line: &str) -> f64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find_map(|l| l.strip_prefix(line)?.split_whitespace().next());
     line.and_then(|kilobytes| kilobytes.parse::<f64>().ok()).map_or(0.0, |kilobytes| kilobytes * 1024.0)
 }
 
-/// All checks of one scenario.
+/// Runs all checks of one scenario.
 fn violates(random: &Random) -> Result<Usage, Violation> {
     let ran = catch_unwind(AssertUnwindSafe(|| {
         let taken = check::run(&random.scenario)?;
@@ -181,7 +182,7 @@ fn run(args: &Args) -> Result<bool, String> {
     report(args, &seen)
 }
 
-/// Results so far.
+/// Results of the scenarios so far.
 #[derive(Default)]
 struct Seen {
     failures: Vec<(u64, String)>,
@@ -231,7 +232,8 @@ fn report(args: &Args, seen: &Seen) -> Result<bool, String> {
     Ok(seen.failures.is_empty())
 }
 
-/// Forecast beside truth, each from a process of its own: time and memory are those of that process.
+/// Forecast and measured quantities, each from a process of its own, because time and memory are those of the
+/// process.
 fn compared(args: &Args, number: u64, taken: &Usage) -> Result<Comparison, String> {
     let program = std::env::current_exe().map_err(|e| e.to_string())?;
     let numbers = |option: &str| -> Result<Vec<f64>, String> {
@@ -252,7 +254,7 @@ fn compared(args: &Args, number: u64, taken: &Usage) -> Result<Comparison, Strin
     Ok(estimate::compare(number, foretold, truth))
 }
 
-/// Runs one scenario once; prints processor seconds and the peak of resident memory.
+/// Runs one scenario once; prints processor seconds and peak resident memory.
 fn one(generator: &Generator, args: &Args, number: u64) -> Result<bool, String> {
     let random = drawn(generator, args, number).ok_or("this number gives no scenario")?;
     let began = processor();

@@ -1,8 +1,9 @@
-//! Ten shapes of scenarios whose size grows, for measuring how the cost grows with it (`benches/growth.sh`).
+//! Ten families of scenarios of growing size, for measuring how the cost of a run grows
+//! (`benches/growth.sh`).
 
 use scenario::{Diagnostics, Scenario};
 
-/// Their names, and what `n` counts.
+/// Name of each family, and what its size `n` counts.
 pub const SHAPES: [(&str, &str); 10] = [
     ("bulk", "segments of one transfer"),
     ("frames", "frames of a link with ARQ whose acknowledgements overtake each other"),
@@ -16,7 +17,7 @@ pub const SHAPES: [(&str, &str); 10] = [
     ("messages", "messages with a deadline in queues by class"),
 ];
 
-/// The scenario of this shape and size; none for a name that is no shape.
+/// The scenario of this family and size; `None` for an unknown name.
 pub fn shape(name: &str, n: u64) -> Option<Result<Scenario, Diagnostics>> {
     let hop = |more: &str| format!("[[hop]]\nname = \"h\"\nbetween = [\"s\", \"r\"]\n{more}\n");
     let fast = "rate = \"10 Mbit/s\"\ndelay = \"20 ms\"";

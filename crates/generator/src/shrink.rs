@@ -1,9 +1,10 @@
-//! Scenario shrinking: removes and simplifies parts of a document as long as it stays valid and still fails.
+//! Shrinking of a failing scenario: removes and simplifies parts of the document while it stays valid and
+//! still fails.
 
 use crate::generate::{Random, read};
 use serde_json::Value;
 
-/// The smallest document found that `fails`.
+/// The smallest document found for which `fails` is true.
 pub fn shrink(random: Random, fails: &dyn Fn(&Random) -> bool) -> Random {
     let mut best = random;
     loop {
@@ -23,7 +24,7 @@ pub fn shrink(random: Random, fails: &dyn Fn(&Random) -> bool) -> Random {
     }
 }
 
-/// Documents that have one part less, larger parts first.
+/// Documents with one part less, larger parts first.
 fn candidates(document: &Value) -> Vec<Value> {
     let mut pointers = Vec::new();
     walk(document, "", &mut pointers);

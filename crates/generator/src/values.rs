@@ -1,13 +1,14 @@
-//! Random values of the schema's leaves: quantities with units, distributions, words, references by name.
+//! Random values for the leaves of the scenario schema: quantities with units, distributions, words,
+//! references by name.
 //!
-//! Magnitudes are drawn evenly over their logarithm, so that extremes are as likely as ordinary values; upper bounds keep
-//! one repetition below some million events.
+//! Magnitudes are log-uniform, so that extreme values are as likely as ordinary ones; upper bounds keep one
+//! repetition below some million events.
 
 use crate::files::NAMES;
 use base::rng::Stream;
 use serde_json::{Value, json};
 
-/// Source of all choices for one scenario.
+/// Random stream of all choices for one scenario.
 pub(crate) struct Draw(pub(crate) Stream);
 
 impl Draw {
@@ -28,7 +29,7 @@ impl Draw {
         least * libm_pow(most / least, self.0.uniform())
     }
 
-    /// Two or three digits.
+    /// A log-uniform number with two or three significant digits.
     fn digits(&mut self, least: f64, most: f64) -> String {
         let x = self.scale(least, most);
         let digits = if x >= 100.0 { 0 } else { 3 };
@@ -59,7 +60,7 @@ impl Draw {
         }
     }
 
-    /// A distribution; `one` draws a quantity.
+    /// A distribution; `one` draws a value with its unit.
     fn dist(&mut self, one: &mut dyn FnMut(&mut Draw) -> String) -> String {
         let shape = format!("{:.2}", self.scale(0.4, 6.0));
         let (a, b) = (one(self), one(self));
@@ -83,7 +84,7 @@ impl Draw {
         format!("{:.2}", self.scale(0.5, 20.0))
     }
 
-    /// A value of a leaf schema; none for a leaf without a rule here.
+    /// A value of a leaf schema; `None` for a leaf without a rule.
     pub(crate) fn leaf(&mut self, schema: &Value, key: &str, names: &Names) -> Option<Value> {
         if let Some(words) = schema["enum"].as_array() {
             return self.pick(words).cloned();
@@ -133,7 +134,7 @@ impl Draw {
         Some(json!(text))
     }
 
-    /// A text without examples: a name of this scenario, a file, a first instant.
+    /// A text without examples: a name of this scenario, a file, or a first event time.
     fn reference(&mut self, key: &str, names: &Names) -> Option<Value> {
         let text = match key {
             "from" | "to" | "at" => self.pick(&names.nodes)?.clone(),
@@ -149,7 +150,7 @@ impl Draw {
             "first" if self.chance(0.5) => self.pick(&names.states)?.split('.').next_back()?.to_owned(),
             "first" => self.span(),
             "name" => return None,
-            // Other keys with free text get texts that the reader may accept there.
+            // Other keys with free text get texts that the reader may accept.
             _ => match self.below(5) {
                 0 => self.pick(&names.links)?.clone(),
                 1 => self.pick(&names.states)?.clone(),
@@ -162,7 +163,7 @@ impl Draw {
     }
 }
 
-/// Names that a scenario has declared, for references.
+/// Names that a scenario declares, for references.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     pub(crate) nodes: Vec<String>,
@@ -199,7 +200,7 @@ impl Names {
     }
 }
 
-/// `base` to the power `x`, the same on every platform.
+/// `base` to the power `x`, with equal results on all platforms.
 fn libm_pow(base: f64, x: f64) -> f64 {
     // exp2(x * log2(base)) by repeated squaring of the fraction: 40 bits of x are enough here.
     let (mut result, mut root, mut rest) = (1.0, base, x);

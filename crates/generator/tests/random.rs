@@ -1,4 +1,5 @@
-//! The claim: random scenarios are valid, differ, keep their invariants and are forecast; what fails is shrunk.
+//! Tests of random scenarios: they are valid, differ, keep their invariants, are forecast, and shrink when
+//! they fail.
 
 use generator::check;
 use generator::generate::{Generator, keys, read, used};
@@ -56,7 +57,7 @@ fn a_forecast_of_a_short_run_is_exact() {
     assert_eq!(foretold.exact, 1.0);
 }
 
-/// Fifty flows share a bottleneck: each was foretold to have all of it.
+/// Fifty flows share a bottleneck: an earlier forecast assumed the whole rate for each.
 #[test]
 fn flows_that_share_a_bottleneck_are_forecast_within_a_factor_of_three() {
     let mut text = "williwaw = 1\n[[hop]]\nname = \"h\"\nbetween = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"50 ms\"\n\
@@ -81,7 +82,7 @@ fn flows_that_share_a_bottleneck_are_forecast_within_a_factor_of_three() {
     }
 }
 
-/// A long transfer keeps a bit of each packet; a ledger record of 60 B each was foretold.
+/// A long transfer keeps one bit per packet: an earlier forecast assumed a ledger record of 60 B each.
 #[test]
 fn a_long_transfer_is_forecast_without_its_packets_in_memory() {
     let text = "williwaw = 1\n[[hop]]\nname = \"h\"\nbetween = [\"a\", \"b\"]\nrate = \"100 Mbit/s\"\ndelay = \"10 ms\"\n\
@@ -92,7 +93,7 @@ fn a_long_transfer_is_forecast_without_its_packets_in_memory() {
     assert!(foretold.memory < 30e6, "{} B", foretold.memory);
 }
 
-/// Distributions without a mean make no amount that is no number.
+/// Distributions without a mean must not yield a non-finite estimate.
 #[test]
 fn a_cauchy_distribution_makes_a_finite_estimate() {
     let text = "williwaw = 1\n[[hop]]\nname = \"h\"\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = \"10 ms\"\n[run]\nlimit = \"60 s\"\n\
@@ -104,7 +105,8 @@ fn a_cauchy_distribution_makes_a_finite_estimate() {
     assert!(cost.packets.is_finite() && cost.simulated_s.is_finite() && cost.packets > 10.0, "{cost:?}");
 }
 
-/// A queue of one packet on a link with compressed headers: packets that it drops had given bytes to the compression.
+/// A queue of one packet on a link with header compression: dropped packets had already passed the
+/// compressor.
 #[test]
 fn bytes_taken_by_header_compression_are_counted() {
     let text = "williwaw = 1\n[[hop]]\nname = \"h\"\nbetween = [\"a\", \"b\"]\nrate = \"30 kbit/s\"\ndelay = \"100 ms\"\n\
@@ -128,7 +130,7 @@ fn a_failure_is_shrunk_to_what_it_needs() {
     assert!(read(&small.document).is_some());
 }
 
-/// An interrupt acts inside a repetition, however long that is.
+/// A stop flag takes effect within a repetition, however long the repetition is.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 fn a_stop_acts_within_200_ms() {
@@ -153,8 +155,8 @@ fn a_stop_acts_within_200_ms() {
     assert!(took < Duration::from_millis(200), "{took:?}");
 }
 
-/// Both were found by random scenarios: an endless stream over ATP was cut into units without end (20 GB), and a slow
-/// reader over a transport without a receive buffer woke itself at one instant for ever.
+/// Found by random scenarios: an endless stream over ATP was divided into units without end (20 GB), and a
+/// slow reader over a transport without a receive buffer woke up endlessly at one instant.
 #[test]
 fn streams_without_end_and_slow_readers_over_atp_are_harmless() {
     let text = |app: &str| {

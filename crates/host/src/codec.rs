@@ -1,4 +1,5 @@
-//! Codec between a model's segments and IP packets of a real stack.
+//! Wire codec of a modelled TCP connection towards a real stack: segments to IP packets and back, addresses,
+//! ports, option negotiation.
 //!
 //! Each connection has its own codec. It writes the model's segments as IP packets ([`base::wire::segment`])
 //! and reads received packets. It converts between stream offsets and sequence numbers, and between times and
@@ -17,15 +18,16 @@ use transport::tcp::config::PathMtu;
 use transport::tcp::{Config, Connection, Offer};
 
 /// Wire format of one endpoint's packets towards a real stack: conversion between bodies and IP packets, with
-/// its state (sequence numbers, ports, the peer's options).
+/// the codec's state (sequence numbers, ports, options of the peer).
 pub trait WireCodec<E: Endpoint>: Send {
     /// Writes a body as a packet and returns its size in bytes; [`WireCodec::written`] returns its bytes.
     fn write(&mut self, now: Time, body: &E::Body, ecn: u8) -> u32;
     /// Bytes of the last packet written.
     fn written(&self) -> &[u8];
-    /// Reads a packet that arrived for `endpoint`; `None` if it contains nothing for the endpoint.
+    /// Reads a packet that arrived for `endpoint`; `None` if it has nothing for the endpoint.
     fn read(&mut self, now: Time, packet: &Packet, bytes: &mut [u8], endpoint: &mut E) -> Option<E::Body>;
-    /// Whether the endpoint must answer this body in any case; called before the endpoint processes it.
+    /// Whether the endpoint must reply to this body in any case; called before the endpoint processes the
+    /// body.
     fn owes_answer(&self, _body: &E::Body, _endpoint: &E) -> bool {
         false
     }
@@ -84,7 +86,7 @@ pub const fn path_address(active: bool, path: u8) -> Ipv4Addr {
     Ipv4Addr::new(198, 18, path, if active { 1 } else { 2 })
 }
 
-/// Network path of a packet to such an address; 0 for any other packet.
+/// Network path of a packet to an address of [`path_address`]; 0 for any other packet.
 pub(crate) fn path_of(bytes: &[u8]) -> u8 {
     match bytes.get(16..20) {
         Some([198, 18, path, _]) if bytes[0] >> 4 == 4 => *path,
@@ -92,15 +94,15 @@ pub(crate) fn path_of(bytes: &[u8]) -> u8 {
     }
 }
 
-/// Addresses and initial numbers of a model's end on the wire.
+/// Addresses and initial numbers of a modelled end on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CodecConfig {
     /// Local address.
     pub here: IpAddr,
     /// Peer's address, of the same IP version.
     pub there: IpAddr,
-    /// Initial sequence number of the first connection, and its timestamp clock at t = 0 in milliseconds;
-    /// those of later connections are derived from them.
+    /// Initial sequence number of the first connection, and the connection's timestamp clock at t = 0 in
+    /// milliseconds; the numbers of later connections are derived from both.
     pub origin: [u32; 2],
 }
 
@@ -122,16 +124,16 @@ const REMEMBERED: usize = 1 << 14;
 pub(crate) struct Codec {
     here: End,
     there: End,
-    /// The peer's SYN has arrived.
-    heard: bool,
-    /// Reference offsets for unwrapping: of received data, and of ACKs.
+    /// Whether the SYN of the peer has arrived.
+    syn_received: bool,
+    /// Reference offsets for unwrapping sequence numbers: of received data, and of ACKs.
     near: [u64; 2],
     /// Time of the last transmission in each tick.
     left: VecDeque<(u64, Time)>,
     packets: u16,
-    /// Routers may fragment the packets.
+    /// Whether routers may fragment the packets.
     divisible: bool,
-    /// Packets kept, if they are.
+    /// Packets kept with their times; `None` if packets are not kept.
     kept: Option<Vec<(Time, Vec<u8>)>>,
     spare: Vec<u8>,
 }
@@ -151,7 +153,7 @@ impl Codec {
         Codec {
             here,
             there: end(config.there, ports[1]),
-            heard: false,
+            syn_received: false,
             near: [0; 2],
             left: VecDeque::new(),
             packets: 0,
@@ -161,7 +163,7 @@ impl Codec {
         }
     }
 
-    /// Sets the options that a SYN offers, from a connection that has sent and received nothing.
+    /// Sets the options of a connection's SYN; the connection has sent and received nothing.
     pub(crate) fn offer(&mut self, connection: &mut Connection) {
         let window = connection.receiver.largest_window();
         let config = connection.config();
@@ -169,7 +171,7 @@ impl Codec {
         self.agree(config, window);
     }
 
-    /// Applies the agreed options; the offered MSS stays.
+    /// Applies the negotiated options; the announced MSS stays.
     fn agree(&mut self, config: &Config, window: u32) {
         self.here.scale = config.window_scale.then(|| segment::scale_for(window));
         self.here.permits_sack = config.uses_sack();
@@ -203,7 +205,7 @@ impl Codec {
     }
 
     /// Transmission time of the segment whose timestamp is echoed. Ticks are coarser than the model's clock.
-    /// Of several segments in one tick the last is taken, so that a retransmission is never taken for its
+    /// Of several segments in one tick the last one counts, so that a retransmission is never taken for the
     /// original.
     fn left_at(&self, echo: u32) -> Time {
         let latest = self.left.back().map_or(0, |(tick, _)| *tick);
@@ -214,7 +216,8 @@ impl Codec {
         }
     }
 
-    /// Reads a packet for `connection`; none if it contains nothing for it. The first SYN sets the options.
+    /// Reads a packet for `connection`; `None` if it has nothing for the connection. The first SYN sets the
+    /// options.
     fn read(
         &mut self,
         now: Time,
@@ -228,8 +231,8 @@ impl Codec {
         }
         let digest = wire::read(bytes).ok()?;
         let tcp = digest.tcp?;
-        if tcp.has(flag::SYN) && !self.heard {
-            self.heard = true;
+        if tcp.has(flag::SYN) && !self.syn_received {
+            self.syn_received = true;
             self.there.port = tcp.source;
             self.there.first = tcp.seq;
             self.there.scale = tcp.scale.map(|scale| scale.min(14));
@@ -243,7 +246,7 @@ impl Codec {
             let window = connection.receiver.largest_window();
             self.agree(connection.config(), window);
         }
-        if !self.heard && !tcp.has(flag::RST) {
+        if !self.syn_received && !tcp.has(flag::RST) {
             return None;
         }
         Some(self.segment(&digest, &tcp))
@@ -292,8 +295,8 @@ impl Codec {
         }
     }
 
-    /// Reference for unwrapping the peer's timestamp ticks, counted from its SYN: both clocks run at the same
-    /// rate, so no wrap is missed.
+    /// Reference for unwrapping the peer's timestamp ticks, counted from the peer's SYN: both clocks run at
+    /// the same rate, so no wrap is missed.
     fn near_tick(&self) -> u64 {
         let (first, last) = (self.left.front(), self.left.back());
         first.zip(last).map_or(0, |(first, last)| last.0.saturating_sub(first.0))

@@ -1,9 +1,9 @@
-//! Deadlines in IPv4 headers at a packet port: read into the packet's lifetime, and written for a stack that does
-//! not support them.
+//! Packet deadlines in IPv4 headers at a packet port: read into the packet's lifetime, or stamped for a stack
+//! without support.
 //!
-//! The timestamp option of a packet from outside carries its deadline ([`base::wire::deadline`]); routers of
-//! the network then know its lifetime. A packet port may also stamp incoming packets. Packets leave with the options
-//! that they came with.
+//! The timestamp option of an incoming packet contains its deadline ([`base::wire::deadline`]); routers of
+//! the network then know the packet's lifetime. A packet port may also stamp incoming packets. A packet
+//! leaves with the options with which it entered.
 
 use base::packet::Packet;
 use base::wire::deadline::{self, Encoding};
@@ -15,8 +15,9 @@ use std::borrow::Cow;
 pub struct Deadlines {
     /// Time of day (UT) at the start of the run; the option counts from midnight.
     pub day: Span,
-    /// Encoding and lifetime of the deadline stamped on incoming packets. A deadline already present is
-    /// replaced: Linux echoes the options of a SYN in every segment (net/ipv4/ip_options.c, ip_options_echo).
+    /// Encoding and lifetime of the deadline stamped on incoming packets. The stamp replaces a deadline
+    /// already present: Linux echoes the options of a SYN in every segment (net/ipv4/ip_options.c,
+    /// ip_options_echo).
     pub stamp: Option<(Encoding, Span)>,
 }
 
@@ -35,7 +36,7 @@ impl Deadlines {
     }
 }
 
-/// A packet without its deadline option; [`deadline::write`] repairs length and checksum of the header.
+/// The packet without its deadline option; [`deadline::write`] corrects length and checksum of the header.
 fn without(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     let header = usize::from(bytes.first().copied().unwrap_or(0) & 15) * 4;
@@ -59,7 +60,7 @@ fn without(bytes: &[u8]) -> Vec<u8> {
 /// The option's type (RFC 791 section 3.1).
 const TIMESTAMP: u8 = 68;
 
-/// Lifetime in microseconds; 0 if it has expired.
+/// Lifetime in microseconds; 0 for an expired one.
 fn lives(span: Span) -> u32 {
     u32::try_from(span.as_nanos() / 1000).map_or(Packet::ALWAYS - 1, |micros| micros.min(Packet::ALWAYS - 1))
 }
@@ -74,9 +75,10 @@ mod tests {
         bytes
     }
 
-    /// AT-32: one packet port reads the deadlines that another one writes, with both encodings, at any time of day.
+    /// AT-32: a packet port reads the deadlines that another port stamped, with both encodings, at any time
+    /// of day.
     #[test]
-    fn a_door_reads_what_another_one_wrote() {
+    fn a_port_reads_deadlines_stamped_by_another_port() {
         for (encoding, unit) in [(Encoding::Expiration, 1_000), (Encoding::TimestampAndTtl, 100_000)] {
             for day in [0, 43_200, 86_399] {
                 let day = Span::from_secs(day);
@@ -93,7 +95,7 @@ mod tests {
                 assert!(writes.apply(sent, &stamped).0 == stamped);
                 let (again, left) = writes.apply(sent + Span::from_secs(9), &stamped);
                 assert_eq!((left, again.len()), (3_000_000, stamped.len()));
-                // An expired packet has no lifetime left.
+                // The lifetime of an expired packet is 0.
                 assert_eq!(reads.apply(sent + Span::from_secs(9), &stamped).1, 0);
             }
         }

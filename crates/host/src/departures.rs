@@ -1,6 +1,7 @@
-//! Departure queue of packets that leave the network for real devices.
+//! Departure queue of a packet port: packets that leave the network for a real device, with due times; reused
+//! buffers.
 //!
-//! First in, first out by due time; buffers are reused.
+//! The queue is first in, first out.
 
 use base::Time;
 use std::collections::VecDeque;
@@ -10,7 +11,7 @@ use std::collections::VecDeque;
 pub struct Departure {
     /// Due time.
     pub due: Time,
-    /// Packet id in the network.
+    /// Packet number in the network.
     pub id: u64,
     /// Bytes of the packet.
     pub bytes: Vec<u8>,
@@ -27,7 +28,7 @@ pub(crate) struct DepartureQueue {
 const SPARE: usize = 256;
 
 impl DepartureQueue {
-    /// Takes an empty buffer.
+    /// Takes an empty buffer, a reused one if possible.
     pub(crate) fn buffer(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()
     }

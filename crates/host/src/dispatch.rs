@@ -1,5 +1,5 @@
-//! Packet dispatch: gives an endpoint's body a head, a slot in the pool and a record in the flow's ledger,
-//! and sends it by the port of its path.
+//! Dispatch of packets that an endpoint sends: head, pool slot, ledger record, trace event, output port of
+//! the network path.
 
 use crate::codec::WireCodec;
 use crate::host::{HostConfig, HostCounters};
@@ -12,16 +12,16 @@ use path::{Cx, Port};
 use transport::Outgoing;
 use transport::endpoint::{Endpoint, Role};
 
-/// Head fields common to all packets of one end, and its counters.
+/// Head fields common to all packets of one flow end, and the end's counters.
 pub(crate) struct Dispatch<E: Endpoint> {
     flow: FlowId,
-    /// Flow number of the first network path beside the primary one.
+    /// Flow number of the second network path; further paths have the following numbers.
     pub(crate) other_paths: FlowId,
     node: NodeId,
     peer: NodeId,
     /// Flags of every packet sent.
     flags: Flags,
-    /// Ledger index of this direction.
+    /// Index of the ledger of this direction.
     pub(crate) ledger: usize,
     pub(crate) ordinals: [u32; 2],
     /// Base of the connection's sequence numbers: see `base::truth::CONNECTION`.
@@ -56,7 +56,7 @@ impl<E: Endpoint> Dispatch<E> {
         }
     }
 
-    /// The network path of packets that bear this number.
+    /// Network path of packets with this flow number.
     pub(crate) fn path_of(&self, number: FlowId) -> u8 {
         let beside = number.0.checked_sub(self.other_paths.0).filter(|_| number != self.flow);
         beside.map_or(0, |k| u8::try_from(k + 1).unwrap_or(0))

@@ -1,7 +1,8 @@
-//! ICMP echo ends (RFC 792; catalogue ME-05): requests at their own schedule, and a reply of the same size to each.
+//! ICMP echo ends (RFC 792; catalogue ME-05): a client that sends requests on schedule, and a server that
+//! replies with equal size.
 //!
-//! There are no retransmissions. A request without a reply is lost after [`PATIENCE`], as `ping` gives up
-//! after the last one.
+//! There are no retransmissions. A request without a reply within [`PATIENCE`] of the last request counts as
+//! lost, as with `ping`.
 
 use crate::end::{EndReport, FlowEnd};
 use crate::host::HostCounters;
@@ -16,14 +17,14 @@ use transport::app::datagrams::{DatagramSink, DatagramSource};
 use transport::app::message_stream::{MessageSchedule, UsefulLife};
 use transport::app::stats::AppStats;
 
-/// Waiting time after the last request: the default of `ping -W`.
+/// Waiting time after the last request: default of `ping -W`.
 const PATIENCE: Span = Span::from_secs(10);
 
-/// End that sends echo requests.
+/// Flow end that sends echo requests.
 pub struct EchoClient {
     config: DatagramConfig,
     source: DatagramSource,
-    /// Transmission time of each request; none once it was answered.
+    /// Transmission time of each request; `None` after its reply.
     left: Vec<Option<Time>>,
     answered: usize,
     stats: AppStats,
@@ -43,8 +44,8 @@ impl EchoClient {
         }
     }
 
-    /// Time at which the client gives up; never before the last request.
-    fn gives_up(&self) -> Time {
+    /// Time at which the client stops waiting; [`Time::NEVER`] before the last request.
+    fn reply_deadline(&self) -> Time {
         match self.source.finished() {
             Some(last) if self.finished.is_none() => last + PATIENCE,
             _ => Time::NEVER,
@@ -53,7 +54,7 @@ impl EchoClient {
 
     fn look(&mut self, now: Time) {
         let all = self.source.finished().is_some() && self.answered == self.left.len();
-        if self.finished.is_none() && (all || now >= self.gives_up()) {
+        if self.finished.is_none() && (all || now >= self.reply_deadline()) {
             self.finished = Some(now);
         }
     }
@@ -88,7 +89,7 @@ impl Element for EchoClient {
     }
 
     fn next_wake(&self) -> Time {
-        self.source.next_wake().min(self.gives_up())
+        self.source.next_wake().min(self.reply_deadline())
     }
 
     fn holds(&self) -> usize {
@@ -114,7 +115,7 @@ impl FlowEnd for EchoClient {
     }
 }
 
-/// End that answers echo requests.
+/// Flow end that replies to echo requests.
 pub struct EchoServer {
     config: DatagramConfig,
     sink: DatagramSink,
@@ -122,7 +123,7 @@ pub struct EchoServer {
 }
 
 impl EchoServer {
-    /// Answers the requests announced in `log`.
+    /// Replies to the requests announced in `log`.
     pub fn new(config: DatagramConfig, log: MessageLog) -> Self {
         EchoServer { config, sink: DatagramSink::new(log, UsefulLife::Always), sent: 0 }
     }
@@ -138,7 +139,7 @@ impl Element for EchoServer {
             ledger.received(packet.ordinal);
         }
         self.sink.receive(cx.now(), packet.ordinal, Some(packet.born));
-        // A copy made by the network is answered too, as by a real host.
+        // A duplicate made by the network gets a reply too, as from a real host.
         let (id, now) = (cx.emit_virtual(packet.size), cx.now());
         let (seq, len) = (u64::from(packet.ordinal), packet.size.saturating_sub(self.config.header));
         cx.record_data(|| Event::DataSent { packet: id, seq, len, cause: Cause::New });

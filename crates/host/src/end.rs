@@ -1,5 +1,5 @@
-//! Flow ends and their reports: the interface of drivers and measurements to an end of a flow, which may be a
-//! model of any protocol, the packet port to a kernel, or a datagram source.
+//! Report of a flow end (counters, times, verdicts, statistics), and the common interface of flow ends:
+//! modelled hosts, packet ports, datagram sources, echo ends.
 
 use crate::external_sockets::ExternalSockets;
 use crate::external_udp::ExternalUdp;
@@ -25,11 +25,11 @@ pub struct EndReport {
     pub received: u64,
     /// Connections or associations opened.
     pub connections: u64,
-    /// Time at which the workload was done, as seen from this end.
+    /// Time at which the workload was done, at this end.
     pub finished: Option<Time>,
-    /// Time of the last datagram's arrival. None: the flow carries connections.
+    /// Time of the last datagram's arrival. `None`: the flow has connections.
     pub datagrams_over: Option<Time>,
-    /// Verdicts of the sender's spurious detector; none where timers are not visible from outside.
+    /// Verdicts of the sender's detector; `None` where timers are not visible from outside.
     pub judged: Option<Verdicts>,
     /// Bytes outstanding at the first expiry of the retransmission timer.
     pub first_timeout_flight: Option<u64>,
@@ -43,11 +43,11 @@ pub struct EndReport {
 
 /// An element that is one end of a flow.
 pub trait FlowEnd: Element {
-    /// Time at which the workload was done, if it was.
+    /// Time at which the workload was done; `None` before.
     fn finished(&self) -> Option<Time>;
-    /// Report of this end.
+    /// Report of this flow end.
     fn report(&self) -> EndReport;
-    /// Keeps the packets that pass, if they are packets of bytes.
+    /// Keeps the packets that cross the codec, if the end sends packets of bytes.
     fn keep_packets(&mut self) {}
     /// Takes the packets kept since the last call, in order, with their times.
     fn take_packets(&mut self) -> Vec<(Time, Vec<u8>)> {
@@ -55,7 +55,7 @@ pub trait FlowEnd: Element {
     }
 }
 
-/// Flow end of a protocol outside this crate.
+/// Flow end of a protocol that another crate implements.
 pub struct AnyEnd(Box<dyn FlowEnd>);
 
 impl AnyEnd {
@@ -63,7 +63,7 @@ impl AnyEnd {
     pub fn new(end: Box<dyn FlowEnd>) -> Self {
         AnyEnd(end)
     }
-    /// Keeps the packets that pass, if they are packets of bytes.
+    /// Keeps the packets that cross the codec, if the end sends packets of bytes.
     pub fn keep_packets(&mut self) {
         self.0.keep_packets();
     }
@@ -105,7 +105,7 @@ impl Element for AnyEnd {
     }
 }
 
-/// The flow end at this element; none for a packet port and for elements that are no end.
+/// The flow end at this element; `None` for a packet port and for elements that are no flow end.
 pub fn end(network: &Network, id: ElementId) -> Option<&dyn FlowEnd> {
     fn a<T: FlowEnd>(network: &Network, id: ElementId) -> Option<&dyn FlowEnd> {
         network.element::<T>(id).map(|end| end as &dyn FlowEnd)
@@ -119,7 +119,7 @@ pub fn end(network: &Network, id: ElementId) -> Option<&dyn FlowEnd> {
         .or_else(|| a::<UdpSink>(network, id))
 }
 
-/// Keeps the packets that pass a model whose peer is a real stack.
+/// Keeps the packets of a modelled end whose peer is a real stack.
 pub fn keep_packets(network: &mut Network, id: ElementId) {
     let now = network.now();
     network.enter(now, id, |host: &mut Host, _| host.keep_packets());
@@ -138,12 +138,12 @@ pub fn take_packets(network: &mut Network, id: ElementId) -> Vec<(Time, Vec<u8>)
     host.or_else(|| party(network)).or_else(|| any(network)).unwrap_or_default()
 }
 
-/// Time at which the workload of this end was done, if it was; none for an element without a workload.
+/// Time at which the workload of this end was done, if it was; `None` for an element without a workload.
 pub fn finished(network: &Network, id: ElementId) -> Option<Option<Time>> {
     end(network, id).map(FlowEnd::finished)
 }
 
-/// Report of a flow end; of a packet port, its traffic and the results reported for the stack behind it.
+/// Report of a flow end. For a packet port: its traffic, and the results reported for the stack behind it.
 pub fn report(network: &Network, id: ElementId) -> Option<EndReport> {
     match network.element::<FlowPort>(id) {
         Some(packet_port) => Some(packet_port.report()),

@@ -1,8 +1,9 @@
-//! Workload whose connections are kernel sockets outside the network.
+//! Workload over kernel sockets outside of the network: orders to the process that owns the sockets, and
+//! states of their connections.
 //!
-//! It is an element of the network without packets of its own. The application's actions become orders for
-//! the process that holds the sockets; that process reports progress back. A kernel's connections thus carry
-//! the same requests, pages and messages as a model's, with the same statistics.
+//! The workload is an element of the network without packets of its own. The application's actions become
+//! orders for the process that owns the sockets; that process reports progress. A kernel's connections thus
+//! carry the same requests, pages and messages as a model's, with the same statistics.
 
 use base::Time;
 use base::packet::Packet;
@@ -12,22 +13,22 @@ use transport::app::connections::{Connections, SingleConnection, Workload};
 use transport::app::{Sink, Socket};
 use transport::tcp::Role;
 
-/// Order for a socket outside, by connection number.
+/// Order for a kernel socket, by connection number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SocketOrder {
-    /// Open the connection.
+    /// Open a connection.
     Open(usize),
-    /// Total bytes to be written.
+    /// Total number of bytes to write.
     Write(usize, u64),
-    /// Close after the data written.
+    /// Close after the data written before.
     Close(usize),
-    /// Abort the connection.
+    /// Abort.
     Abort(usize),
-    /// Total bytes that may be read, where reading is limited; `u64::MAX`: everything from now on.
+    /// Total number of bytes that may be read, if reading is limited; `u64::MAX`: no limit from now on.
     Read(usize, u64),
 }
 
-/// State of a connection outside.
+/// State of a connection of a kernel socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SocketState {
     /// Connection number.
@@ -36,18 +37,18 @@ pub struct SocketState {
     pub received: u64,
     /// Bytes acknowledged by the peer so far.
     pub acknowledged: u64,
-    /// The peer aborted it.
+    /// Whether the peer aborted the connection.
     pub broken: bool,
 }
 
-/// One end of a flow whose connections are outside.
+/// One end of a flow whose connections are kernel sockets.
 pub struct ExternalSockets {
     role: Role,
     /// Start time; [`Time::NEVER`] once started.
     start: Time,
     connections: Vec<ExternalConnection>,
     workload: Box<dyn Workload>,
-    /// Connections that the application may have used since the last check.
+    /// Connections that the application may have used since the last call.
     touched_by_app: BTreeSet<usize>,
     orders: VecDeque<SocketOrder>,
 }
@@ -59,12 +60,13 @@ struct ExternalConnection {
     received: u64,
     acknowledged: u64,
     dead: bool,
-    /// Orders already issued: bytes to write, and the close.
+    /// Orders already issued: total bytes to write, and whether to close.
     ordered: (u64, bool),
-    /// Data wait in the receive buffer until they are read.
+    /// Whether data wait in the receive buffer until the application reads them.
     slowly: bool,
-    /// Total bytes that may be read, if reading was ever limited; and the last such order.
+    /// Total number of bytes that may be read, if reading was ever limited.
     may_read: Option<u64>,
+    /// Limit in the last read order.
     read_ordered: u64,
 }
 
@@ -75,7 +77,7 @@ impl Socket for ExternalConnection {
     fn close(&mut self) {
         self.closed = true;
     }
-    /// Data accepted by a kernel cannot be withdrawn.
+    /// A kernel's accepted data cannot be withdrawn.
     fn stop(&mut self) {
         self.closed = true;
     }
@@ -99,10 +101,10 @@ impl Socket for ExternalConnection {
     }
 }
 
-/// Upper bound of the connections in one run, against mistakes and attacks.
+/// Upper bound of the connections in one run, against errors and attacks.
 const MOST_CONNECTIONS: usize = 1 << 16;
 
-/// Connection set passed to the application.
+/// The connections, as passed to the application.
 struct Access<'a> {
     connections: &'a mut Vec<ExternalConnection>,
     touched_by_app: &'a mut BTreeSet<usize>,
@@ -143,8 +145,8 @@ impl ExternalSockets {
         }
     }
 
-    /// Sink of bulk data over the one connection that the other end opens. It controls the rate of reading;
-    /// unread data wait in the socket outside.
+    /// Sink of bulk data over the one connection that the other end opens. The sink sets the rate of reading;
+    /// unread data wait in the kernel's socket.
     pub fn reading(start: Time, sink: Sink) -> Self {
         let mut sockets = ExternalSockets::new(Role::Passive, start, Box::new(SingleConnection::new(sink)));
         sockets.start = start;
@@ -152,7 +154,7 @@ impl ExternalSockets {
         sockets
     }
 
-    /// Application.
+    /// The application.
     pub fn workload(&self) -> &dyn Workload {
         &*self.workload
     }
@@ -169,14 +171,14 @@ impl ExternalSockets {
         self.orders.pop_front()
     }
 
-    /// Processes the state of a connection outside.
+    /// Processes the state of a connection.
     pub fn update(&mut self, now: Time, state: SocketState) {
         let SocketState { conn: number, received, acknowledged, broken } = state;
         if number >= self.connections.len() {
             if self.role == Role::Active || number >= MOST_CONNECTIONS {
-                return; // the active end opens connections itself
+                return; // The active end opens connections itself.
             }
-            // Connections may arrive in a different order than they were opened.
+            // Connections may arrive in another order than they were opened.
             self.connections.resize_with(number + 1, ExternalConnection::default);
         }
         let Some(conn) = self.connections.get_mut(number).filter(|conn| !conn.dead) else { return };
@@ -193,7 +195,7 @@ impl ExternalSockets {
         }
     }
 
-    /// Calls the application, and queues the resulting orders.
+    /// Calls the application, and queues the orders that result.
     fn call_app(&mut self, act: impl FnOnce(&mut dyn Workload, &mut dyn Connections)) {
         let ExternalSockets { connections, workload, touched_by_app, orders, .. } = self;
         act(&mut **workload, &mut Access { connections, touched_by_app, orders });
@@ -215,7 +217,7 @@ impl ExternalSockets {
 }
 
 impl Element for ExternalSockets {
-    /// The packets pass through the packet port beside it.
+    /// Packets pass through the packet port of this flow end.
     fn on_packet(&mut self, _cx: &mut Cx<'_>, _port: Port, _packet: Packet) {}
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
@@ -242,7 +244,7 @@ mod tests {
     use base::Span;
     use transport::app::stats::AppStats;
 
-    /// Opens two connections, sends requests on both, closes the one that is answered and aborts the other.
+    /// Opens two connections, sends requests on both, closes the one with a reply and aborts the other.
     #[derive(Default)]
     struct Both(AppStats, Vec<usize>);
 
@@ -285,7 +287,7 @@ mod tests {
             SocketOrder::Write(1, 10),
         ];
         assert_eq!(orders(&mut sockets), opened);
-        // A connection never opened, and bytes never written, may be reported by a faulty stack.
+        // A faulty stack may report a connection never opened, and bytes never written.
         sockets.update(Time::ZERO, SocketState { conn: 7, received: 1, acknowledged: 0, broken: false });
         sockets.update(Time::ZERO, SocketState { conn: 0, received: 0, acknowledged: 99, broken: false });
         assert_eq!(sockets.connections[0].acknowledged, 10);
@@ -295,8 +297,8 @@ mod tests {
         assert_eq!((orders(&mut sockets).len(), sockets.received(), sockets.connections()), (0, 5, 2));
     }
 
-    /// TB-23: received data are read in pieces of a tenth of a second, never more than available; without a
-    /// limit everything is read.
+    /// TB-23: received data are read in portions of a tenth of a second, never more than available; without a
+    /// limit all data are read.
     #[test]
     fn what_is_read_becomes_orders() {
         use transport::app::Reading;

@@ -1,8 +1,9 @@
-//! Datagram workload whose socket is outside the network.
+//! Datagram workload over a UDP socket outside of the network: orders to the process that owns the socket,
+//! and reported arrivals.
 //!
-//! One end is an element of the network without packets of its own. Its datagrams become orders for the
-//! process that holds the socket, or that process reports arrivals back. [`crate::ExternalSockets`] is the counterpart
-//! for connections.
+//! One end is an element of the network without packets of its own. The datagrams of the sending end become
+//! orders for the process that owns the socket; for the receiving end that process reports arrivals.
+//! [`crate::ExternalSockets`] is the counterpart for connections.
 
 use base::Time;
 use base::packet::Packet;
@@ -11,13 +12,13 @@ use std::collections::VecDeque;
 use transport::app::datagrams::{Datagram, DatagramSink, DatagramSource};
 use transport::app::stats::AppStats;
 
-/// One end of a datagram flow whose socket is outside.
+/// One end of a datagram flow whose socket is outside of the network.
 pub struct ExternalUdp {
     end: DatagramEnd,
     orders: VecDeque<Datagram>,
 }
 
-/// Direction.
+/// Sending or receiving end.
 #[allow(clippy::large_enum_variant, reason = "there are two in a flow")]
 enum DatagramEnd {
     Source(DatagramSource),
@@ -38,18 +39,18 @@ impl ExternalUdp {
     pub fn is_source(&self) -> bool {
         matches!(self.end, DatagramEnd::Source(_))
     }
-    /// Takes the next datagram to be sent outside.
+    /// Takes the next datagram that the socket must send.
     pub fn next_order(&mut self) -> Option<Datagram> {
         self.orders.pop_front()
     }
-    /// A datagram with this ordinal arrived outside.
+    /// Processes the arrival of the datagram with this ordinal.
     pub fn receive(&mut self, now: Time, ordinal: u32) {
         if let DatagramEnd::Sink(sink) = &mut self.end {
             sink.receive(now, ordinal, None);
         }
     }
 
-    /// Time of the last message sent; at the receiving end, the end of the source, but not before the last
+    /// Sending end: time of the last message. Receiving end: end of the source, but not before the last
     /// arrival.
     pub fn finished(&self) -> Option<Time> {
         match &self.end {
@@ -67,7 +68,7 @@ impl ExternalUdp {
 }
 
 impl Element for ExternalUdp {
-    /// The packets pass through the packet port beside it.
+    /// Packets pass through the packet port of this flow end.
     fn on_packet(&mut self, _cx: &mut Cx<'_>, _port: Port, _packet: Packet) {}
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         let ExternalUdp { end, orders } = self;

@@ -1,8 +1,10 @@
-//! Packet port of a flow end without a model: packets of a real stack enter and leave the network.
+//! Packet port of a flow end without a model: packets of a real stack, tracking of TCP connections and SCTP
+//! associations for the ledger.
 //!
-//! A packet port is an element at the end of a flow without an endpoint. A driver passes in the bytes of IP packets
-//! and takes those that are due. The packet port puts a head on incoming packets. It follows TCP and SCTP far enough
-//! to record in the ledger the data sent, retransmitted and received on each connection. Between two packet ports,
+//! A driver passes in the bytes of IP packets and takes those that are due. The packet port creates a head
+//! for each incoming packet. It tracks TCP and SCTP far enough to record in the ledger the data sent,
+//! retransmitted and received on each connection. Between two packet ports, packets cross the same elements
+//! as in virtual time.
 //! packets pass the same elements as in virtual time.
 
 use crate::codec::path_of;
@@ -31,7 +33,7 @@ pub struct FlowPortConfig {
     pub peer: NodeId,
     /// Active or passive; packets of the passive end carry [`Flags::REPLY`].
     pub role: Role,
-    /// Deadlines that its packets carry or are stamped with.
+    /// Deadlines that packets contain or are stamped with.
     pub deadlines: Deadlines,
 }
 
@@ -48,12 +50,12 @@ pub struct ExternalReport {
     pub stats: AppStats,
 }
 
-/// One connection, as seen from this end.
+/// A connection, as seen from this end.
 #[derive(Clone, Copy, Default, Debug)]
 struct TrackedConnection {
     /// Local and remote port.
     ports: [u16; 2],
-    /// Initial sequence numbers of this end and of the other.
+    /// Initial sequence numbers of this end and of the other end.
     first: [Option<u32>; 2],
     /// One past the highest offset sent by this end.
     sent: u64,
@@ -63,20 +65,20 @@ struct TrackedConnection {
     peer_scale: u8,
 }
 
-/// Element through which packets of a real stack enter and leave.
+/// Element through which packets of a real stack enter and leave the network.
 pub struct FlowPort {
     config: FlowPortConfig,
-    /// First flow number of packets on other network paths, and the number of such paths.
+    /// Flow number of the first further network path, and the number of such paths.
     other_paths: (FlowId, u8),
     ordinals: [u32; 2],
     counters: HostCounters,
-    /// In order of first appearance.
+    /// Connections in order of first appearance.
     tracked: Vec<TrackedConnection>,
-    /// Latest conversation of each pair of ports.
+    /// Latest connection of each pair of ports.
     by_ports: BTreeMap<[u16; 2], usize>,
-    /// Connection looked up last.
+    /// Index of the connection that was looked up last.
     present: usize,
-    /// Largest payload of a segment, bytes.
+    /// Largest payload of a TCP segment so far, bytes.
     largest: u32,
     last_data: Option<Time>,
     send_gaps: Vec<(Time, Time)>,
@@ -86,7 +88,7 @@ pub struct FlowPort {
 
 /// Gaps up to 1 s are normal ACK clocking and are not recorded.
 const LONG: Span = Span::from_secs(1);
-/// Maximum number of connections followed; one service has no more pairs of ports.
+/// Maximum number of tracked connections; one service has no more pairs of ports.
 const MOST_TRACKED: usize = 1 << 16;
 impl FlowPort {
     /// A packet port before its first packet.
@@ -107,15 +109,15 @@ impl FlowPort {
         }
     }
 
-    /// Sends packets to addresses of other network paths ([`path_address`](crate::path_address)) by these: `paths` of them,
-    /// with flow numbers from `first` on, by the ports from 1 on.
+    /// Adds `paths` further network paths: packets to their addresses ([`path_address`](crate::path_address))
+    /// have flow numbers from `first` on and leave by the ports from 1 on.
     #[must_use]
     pub fn with_paths(mut self, first: FlowId, paths: u8) -> Self {
         self.other_paths = (first, paths);
         self
     }
 
-    /// Counters. `expirations` stays 0: timers are not visible from outside.
+    /// Counters of this end. `expirations` stays 0: timers are not visible from outside.
     pub fn counters(&self) -> HostCounters {
         self.counters
     }
@@ -140,8 +142,8 @@ impl FlowPort {
         self.config.flow.0 as usize * 2 + usize::from(self.config.role == Role::Passive)
     }
 
-    /// Index of the connection between these ports, this end's first. A SYN of this end with a new initial
-    /// sequence number (`opening`) starts a new one.
+    /// Index of the connection between these ports, this end's port first. A SYN of this end with a new
+    /// initial sequence number (`opening`) starts a new connection.
     fn tracked(&mut self, ports: [u16; 2], opening: Option<u32>) -> Option<usize> {
         let matches = |c: &TrackedConnection| {
             c.ports == ports && opening.is_none_or(|seq| c.first[0].is_none_or(|first| first == seq))
@@ -237,15 +239,15 @@ impl FlowPort {
     }
 }
 
-/// SCTP packet inside an IP packet.
+/// Common header and chunks of the SCTP packet inside of an IP packet.
 fn sctp(bytes: &[u8]) -> Option<(SctpHead, impl Iterator<Item = RawChunk<'_>>)> {
     let ip = wire::IpHead::read(bytes, 0).ok()?;
     wire::sctp::read(bytes.get(ip.header as usize..)?)
 }
 
-/// SCTP associations: transmission sequence numbers (TSNs) count chunks from the initial TSN.
+/// Tracking of SCTP associations: transmission sequence numbers (TSNs) count chunks from the initial TSN.
 impl FlowPort {
-    /// Records a packet of this end: the chunks that it sends, and those that it retransmits.
+    /// Records a packet of this end: the chunks sent, and the chunks retransmitted.
     fn record_sent_chunks(&mut self, cx: &mut Cx<'_>, bytes: &[u8], ordinal: u32, id: u64) {
         let Some((head, chunks)) = sctp(bytes) else { return };
         let (me, now) = (self.ledger(), cx.now());
@@ -343,13 +345,13 @@ impl PacketPort for FlowPort {
 }
 
 impl Element for FlowPort {
-    /// A packet has crossed the network: it leaves now.
+    /// Delivers a packet that has crossed the network: it leaves now.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         let Some(mut bytes) = self.queues.absorb(cx, &packet) else { return };
         let corrupt = packet.flags.has(Flags::CORRUPT);
         let data = packet.flags.has(Flags::DATA);
         self.counters.data_received += u64::from(data && !corrupt);
-        // Packets of another network path count for the flow.
+        // Packets of further network paths count for the flow.
         if let Some(ledger) = cx.ledger_at(self.ledger() ^ 1) {
             match (data, corrupt) {
                 (true, false) => ledger.received(packet.ordinal),

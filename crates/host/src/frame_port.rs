@@ -1,8 +1,8 @@
-//! Frame ports of a wire: transparent transport between two external ends.
+//! Frame ports of a wire between two external ends: Ethernet or PPP frames cross the path unchanged.
 //!
-//! One element for each end. The devices, hosts or modems at the two ends communicate through this program
-//! unchanged. A frame crosses the path whole; if it contains an IP packet, the head takes the fields that the
-//! path needs from it.
+//! There is one element for each end. Devices, hosts or modems at both ends communicate as over a cable. A
+//! frame crosses the path whole; if it contains an IP packet, the head gets the fields that the path needs
+//! from that packet.
 
 use crate::port::{PacketPort, PacketRoute, PortQueues, flip};
 use base::Time;
@@ -22,11 +22,11 @@ pub struct FramePortConfig {
     pub node: NodeId,
     /// Node of the other end.
     pub peer: NodeId,
-    /// Frames that enter here travel in the reverse direction of the flow.
+    /// Whether frames that enter here travel in the reverse direction of the flow.
     pub reply: bool,
 }
 
-/// Frames that entered and left.
+/// Counters of frames that entered and left.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct FramePortCounters {
     /// Frames from the wire into the network.
@@ -39,7 +39,7 @@ pub struct FramePortCounters {
     pub bytes_received: u64,
 }
 
-/// Element through which all frames of an end enter and leave.
+/// Element through which all frames of one end of a wire enter and leave.
 pub struct FramePort {
     config: FramePortConfig,
     ordinals: [u32; 2],
@@ -48,7 +48,7 @@ pub struct FramePort {
 }
 
 impl FramePort {
-    /// An end before its first frame.
+    /// A frame port before its first frame.
     pub fn new(config: FramePortConfig) -> Self {
         FramePort {
             config,
@@ -65,8 +65,8 @@ impl FramePort {
 }
 
 impl PacketPort for FramePort {
-    /// Takes in a frame. On Ethernet its size is that of the IP packet in it. On a serial line it is the
-    /// number of bytes between two flags, before escaping.
+    /// Sends a frame into the network. On Ethernet its size is that of the IP packet in it. On a serial line
+    /// it is the number of bytes between two flags, before escaping.
     ///
     /// # Errors
     /// On Ethernet, a frame without an IP packet; on a serial line none.
@@ -94,7 +94,7 @@ impl PacketPort for FramePort {
 }
 
 impl Element for FramePort {
-    /// A frame has crossed the network: it leaves now.
+    /// Delivers a frame that has crossed the network: it leaves now.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         let Some(mut bytes) = self.queues.absorb(cx, &packet) else { return };
         self.counters.received += 1;
@@ -106,7 +106,7 @@ impl Element for FramePort {
         {
             wire::set_ecn(inner, packet.ecn);
             if self.config.framing == Framing::Ppp {
-                hdlc::mend(&mut bytes);
+                hdlc::update_check(&mut bytes);
             }
         }
         if packet.flags.has(Flags::CORRUPT) {

@@ -1,5 +1,7 @@
-//! Host: the element of the path that holds one transport endpoint and its application. It receives packets,
-//! wakes both at their deadlines, and passes their packets to its dispatch.
+//! Host: the element of the path around one transport endpoint and its application.
+//!
+//! It receives packets, wakes endpoint and application at their deadlines, and dispatches the packets that
+//! they send.
 
 use crate::codec::{Codec, CodecConfig, WireCodec};
 use crate::dispatch::Dispatch;
@@ -22,7 +24,7 @@ use transport::tcp::receiver::WindowManager;
 use transport::tcp::{Config, Connection};
 use transport::{Io, Outgoing};
 
-/// Place of one end of a flow, and its start time.
+/// Flow, nodes, role and start time of one flow end.
 #[derive(Clone, Copy, Debug)]
 pub struct HostConfig {
     /// Flow of the packets.
@@ -37,12 +39,12 @@ pub struct HostConfig {
     pub start: Time,
 }
 
-/// Counters of one end, always maintained.
+/// Counters of a flow end.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct HostCounters {
     /// Data segments sent, retransmissions included; SYN and FIN alone are not data.
     pub data_sent: u64,
-    /// Retransmissions among them.
+    /// Retransmissions among `data_sent`.
     pub data_resent: u64,
     /// Packets without data sent.
     pub acks_sent: u64,
@@ -56,7 +58,7 @@ pub struct HostCounters {
     pub expirations: u64,
 }
 
-/// Element that holds one end of a flow, with an endpoint of any protocol.
+/// Element around one end of a flow, with an endpoint of any protocol.
 pub struct Host<E: Endpoint = Connection> {
     /// Start time; [`Time::NEVER`] once started.
     start: Time,
@@ -64,7 +66,7 @@ pub struct Host<E: Endpoint = Connection> {
     app: Box<dyn App>,
     /// Next deadline of the application, updated after every call.
     app_next: Time,
-    /// Bytes received and acknowledged below which the application has nothing to do.
+    /// Bytes received and bytes acknowledged below which the application need not be called.
     app_waits_for: (u64, u64),
     out: Vec<Outgoing<E::Body>>,
     dispatch: Dispatch<E>,
@@ -72,7 +74,7 @@ pub struct Host<E: Endpoint = Connection> {
     expirations: u64,
     /// Bytes outstanding at the first expiry of the timer.
     first_timeout_flight: Option<u64>,
-    /// Window that the endpoint shares with those of other hosts.
+    /// Congestion window that the endpoint shares with endpoints of other hosts.
     shared: Option<Box<dyn Granting>>,
 }
 
@@ -83,7 +85,7 @@ impl Host {
         Host::holding(&config, connection, app)
     }
 
-    /// Sends and receives IP packets, for a peer that is a real stack. `number`: the connection's number in
+    /// Sends and receives IP packets, for a peer that is a real stack. `number` is the connection's number in
     /// the flow.
     #[must_use]
     pub fn coded(mut self, config: &CodecConfig, number: usize) -> Self {
@@ -91,13 +93,13 @@ impl Host {
         codec.offer(&mut self.connection);
         self.over(Box::new(codec))
     }
-    /// Shares the TCB with other connections to this destination.
+    /// Shares the TCB with other connections to the same destination.
     #[must_use]
     pub fn sharing(mut self, cache: TcbCache) -> Self {
         self.connection.share(cache);
         self
     }
-    /// Puts the receive window under the congestion manager of its host, as a connection of `flow` there.
+    /// Puts the receive window under the congestion manager of its node, as a connection of `flow` there.
     #[must_use]
     pub fn managed(mut self, manager: &WindowManager, flow: usize) -> Self {
         self.connection.manage(manager, flow);
@@ -108,7 +110,7 @@ impl Host {
     pub fn sending_in(self, member: &Membership) -> Self {
         self.sending_in_line(member, 0)
     }
-    /// Shares it as connection `line` of its owner.
+    /// Shares the congestion window as connection number `line` of its owner.
     pub(crate) fn sending_in_line(mut self, member: &Membership, line: usize) -> Self {
         let mss = self.connection.config().mss;
         let place = (member.owner, u32::try_from(line).unwrap_or(u32::MAX));
@@ -149,14 +151,14 @@ impl<E: Endpoint> Host<E> {
         }
     }
 
-    /// With several network paths: packets on port 1 carry flow number `first`, those on port 2 the next.
+    /// Adds network paths: packets on port 1 have flow number `first`, those on port 2 the next number.
     #[must_use]
     pub fn with_paths(mut self, first: FlowId) -> Self {
         self.dispatch.other_paths = first;
         self
     }
 
-    /// For a peer that is a real stack: `codec` writes and reads packets of bytes.
+    /// Sends and receives packets of bytes through `codec`, for a peer that is a real stack.
     #[must_use]
     pub fn over(mut self, codec: Box<dyn WireCodec<E>>) -> Self {
         self.dispatch.codec = Some(codec);
@@ -167,7 +169,7 @@ impl<E: Endpoint> Host<E> {
         self.dispatch.base = CONNECTION * number as u64;
         self
     }
-    /// Keeps the packets that pass, if they are packets of bytes.
+    /// Keeps the packets that cross the codec, if the host has one.
     pub fn keep_packets(&mut self) {
         if let Some(codec) = &mut self.dispatch.codec {
             codec.keep();
@@ -177,7 +179,7 @@ impl<E: Endpoint> Host<E> {
     pub fn take_packets(&mut self) -> Vec<(Time, Vec<u8>)> {
         self.dispatch.codec.as_mut().map(|codec| codec.take()).unwrap_or_default()
     }
-    /// Swaps in the packet counters that all connections of a flow share.
+    /// Swaps in the packet ordinals that all connections of a flow share.
     pub(crate) fn share(&mut self, ordinals: &mut [u32; 2]) {
         std::mem::swap(&mut self.dispatch.ordinals, ordinals);
     }
@@ -185,20 +187,20 @@ impl<E: Endpoint> Host<E> {
     pub(crate) fn progress(&self) -> (u64, u64) {
         self.progress
     }
-    /// Socket, for an application outside the host.
+    /// Socket, for an application outside of the host.
     pub(crate) fn socket(&mut self) -> &mut E {
         &mut self.connection
     }
-    /// Sends the data written by an application outside the host.
+    /// Sends the data that an application outside of the host wrote.
     pub(crate) fn push(&mut self, cx: &mut Cx<'_>) {
         self.run(cx, |connection, io| connection.transmit(io));
     }
 
-    /// Processes a packet whose payload was removed: its data did not arrive.
+    /// Processes a packet whose payload a router removed: its data did not arrive.
     #[cold]
     fn take_stub(&mut self, cx: &mut Cx<'_>, packet: &Packet, body: &E::Body) {
         if self.connection.takes_stubs() {
-            self.hear(cx, packet, body);
+            self.handle_packet(cx, packet, body);
             self.follow(cx);
         }
     }
@@ -207,16 +209,16 @@ impl<E: Endpoint> Host<E> {
     pub fn counters(&self) -> HostCounters {
         HostCounters { expirations: self.expirations, ..self.dispatch.counters }
     }
-    /// Connection or association.
+    /// The connection or association.
     pub fn connection(&self) -> &E {
         &self.connection
     }
-    /// Time at which the application was done, if it is.
+    /// Time at which the application was done; `None` before.
     pub fn finished(&self) -> Option<Time> {
         self.app.finished()
     }
 
-    /// Statistics of the application, if it is one of messages or requests.
+    /// Statistics of the application, if its workload is messages or requests.
     pub fn stats(&self) -> Option<&AppStats> {
         self.app.stats()
     }
@@ -229,7 +231,7 @@ impl<E: Endpoint> Host<E> {
         &self.dispatch.silences
     }
 
-    /// Signals the element that passes grants if this call has left some.
+    /// Signals the granter if this call has left grants for other hosts.
     #[cold]
     fn pass_grants(&self, cx: &mut Cx<'_>) {
         if self.shared.as_ref().is_some_and(|shared| shared.has_grants()) {
@@ -241,7 +243,7 @@ impl<E: Endpoint> Host<E> {
     fn open(&mut self, cx: &mut Cx<'_>) {
         self.start = Time::NEVER;
         self.app.started(cx.now(), &mut self.connection);
-        self.ask_app();
+        self.update_app_deadlines();
         self.run(cx, |connection, io| connection.open(io));
     }
 
@@ -254,7 +256,8 @@ impl<E: Endpoint> Host<E> {
         if packet.flags.has(Flags::DATA) {
             self.dispatch.counters.data_received += 1;
             self.dispatch.counters.data_late += u64::from(packet.deadline() < cx.now());
-            // Ledger of the peer's direction, for any network path. Data discarded for its age does not count as received.
+            // The ledger is that of the peer's direction, for any network path. Data discarded for their age
+            // do not count as received.
             if !self.connection.discards(cx.now(), body)
                 && let Some(ledger) = cx.ledger_at(self.dispatch.ledger ^ 1)
             {
@@ -267,19 +270,20 @@ impl<E: Endpoint> Host<E> {
                 ledger.acked(base + channel.base() + ack, packet.born);
             }
         });
-        self.hear(cx, packet, body);
+        self.handle_packet(cx, packet, body);
         self.follow(cx);
     }
 
-    // Not inlined: merged with the code before it, both would lack registers.
+    // Not inlined: merged with its caller, both would lack registers.
     #[inline(never)]
-    fn hear(&mut self, cx: &mut Cx<'_>, packet: &Packet, body: &E::Body) {
+    fn handle_packet(&mut self, cx: &mut Cx<'_>, packet: &Packet, body: &E::Body) {
         let (now, source) = (cx.now(), Source(cx.me().0));
         let mut io = Io { now, out: &mut self.out, tracer: cx.tracer(), source };
         self.connection.handle_packet(&mut io, body, packet);
     }
 
-    /// Processes an ICMP "fragmentation needed" for a packet of this end; `error` carries its number.
+    /// Processes an ICMP "fragmentation needed" for a packet of this end; `error` has the packet's flow
+    /// number.
     #[cold]
     pub(crate) fn too_big(&mut self, cx: &mut Cx<'_>, error: &Packet, mtu: u32) {
         let path = self.dispatch.path_of(error.flow);
@@ -297,7 +301,7 @@ impl<E: Endpoint> Host<E> {
         }
     }
 
-    /// Processes a decoded body.
+    /// Processes a decoded body, and replies if the codec requires it.
     pub(crate) fn take_read(&mut self, cx: &mut Cx<'_>, packet: &Packet, body: &E::Body) {
         let codec = self.dispatch.codec.as_ref();
         let owes = codec.is_some_and(|codec| codec.owes_answer(body, &self.connection));
@@ -313,7 +317,7 @@ impl<E: Endpoint> Host<E> {
         dispatch.codec.as_mut()?.read(now, packet, bytes, connection)
     }
 
-    /// Calls the connection and sends its packets.
+    /// Calls the connection, then sends its packets.
     #[inline(always)]
     fn run(&mut self, cx: &mut Cx<'_>, call: impl FnOnce(&mut E, &mut Io<'_, E::Body>)) {
         let (now, source) = (cx.now(), Source(cx.me().0));
@@ -322,22 +326,22 @@ impl<E: Endpoint> Host<E> {
         self.follow(cx);
     }
 
-    /// Informs the application and sends packets after every call of the connection.
+    /// Reports progress to the application and sends packets, after every call of the connection.
     #[inline(always)]
     fn follow(&mut self, cx: &mut Cx<'_>) {
-        self.tell_app(cx);
+        self.report_progress(cx);
         if !self.out.is_empty() {
             self.flush(cx);
         }
     }
 
-    /// Updates the application's deadline and thresholds of progress.
-    fn ask_app(&mut self) {
+    /// Updates the application's deadline and progress thresholds.
+    fn update_app_deadlines(&mut self) {
         (self.app_next, self.app_waits_for) = (self.app.next_timeout(), self.app.waits_for());
     }
 
     #[inline(always)]
-    fn tell_app(&mut self, cx: &mut Cx<'_>) {
+    fn report_progress(&mut self, cx: &mut Cx<'_>) {
         let progress = (self.connection.received(), self.connection.acknowledged());
         if progress == self.progress && !self.connection.has_events() {
             return;
@@ -351,7 +355,7 @@ impl<E: Endpoint> Host<E> {
         }
     }
 
-    /// Informs the application of progress, and sends the data that it writes.
+    /// Reports progress to the application, and sends the data that it writes.
     #[inline(never)]
     fn report(&mut self, cx: &mut Cx<'_>) {
         let before = self.connection.written();
@@ -405,7 +409,7 @@ impl<E: Endpoint> Element for Host<E> {
         }
         if self.app_next <= now {
             self.app.timeout(now, &mut self.connection);
-            self.ask_app();
+            self.update_app_deadlines();
             self.run(cx, |connection, io| connection.transmit(io));
         }
         if self.connection.next_timeout() <= now {

@@ -1,4 +1,6 @@
-//! Hosts: the elements that hold a transport endpoint and its application, and give every packet its head.
+//! Hosts and packet ports: elements of the path around transport endpoints with their applications, or at the
+//! border to real stacks.
+//!
 //! Only this crate depends on both path and transport.
 
 mod codec;

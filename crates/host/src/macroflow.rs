@@ -1,8 +1,8 @@
-//! Hosts that share a congestion window, a macroflow (RFC 3124; catalogue CM-10) or the shared window of ATP: passes
-//! grants to the hosts whose turn it is.
+//! Granter of a shared congestion window: the element that passes grants of a macroflow (RFC 3124; catalogue
+//! CM-10) or of ATP's shared window to hosts.
 //!
-//! A host signals when its call has left grants for others; this element signals each host that has one. Hosts are
-//! wired to the port with the number of their owner.
+//! A host signals when its call has left grants for other hosts; the granter then signals each host that has
+//! one. A host is wired to the granter's port with its owner number.
 
 use base::Time;
 use base::packet::Packet;
@@ -12,29 +12,29 @@ use transport::macroflow::{Granting, Macroflow};
 /// Output port of a host to its congestion manager.
 pub const GRANTS: Port = Port(1);
 
-/// Place of a host in a macroflow.
+/// Membership of a host in a macroflow.
 #[derive(Clone, Debug)]
 pub struct Membership {
-    /// The streams that share a window.
+    /// The macroflow, whose streams share one congestion window.
     pub macroflow: Macroflow,
-    /// Number of the host.
+    /// Owner number of the host.
     pub owner: u16,
     /// Weight of its streams.
     pub weight: u32,
 }
 
-/// Element that passes the grants of one window.
+/// Element that passes the grants of one window to hosts.
 pub struct Granter<G: Granting = Macroflow>(G);
 
 impl<G: Granting> Granter<G> {
-    /// Of a macroflow or a shared window.
+    /// Granter of a macroflow or a shared window.
     pub fn new(window: G) -> Self {
         Granter(window)
     }
 }
 
 impl Granter {
-    /// Macroflow that it serves.
+    /// The macroflow.
     pub fn macroflow(&self) -> &Macroflow {
         &self.0
     }

@@ -1,8 +1,8 @@
-//! Control of a receiver congestion manager: the flows of one node, and their priorities while it runs
-//! (Gurtov, overview, section 5.5; catalogue CM-07).
+//! Network element that controls a node's receiver congestion manager: priorities of flows, set by schedule
+//! or trigger, as receive windows and throttle shares.
 //!
-//! A trigger or the scenario's schedule sets a priority. The window manager and the throttles of datagrams
-//! follow at that time. No packet passes through this element.
+//! Source: Gurtov, overview, section 5.5 (catalogue CM-07). Window manager and throttles of datagrams change
+//! at the time of the event. No packet passes through this element.
 
 use base::Time;
 use base::packet::Packet;
@@ -10,42 +10,42 @@ use path::{Cx, Element, Port, Signal};
 use std::collections::VecDeque;
 use transport::tcp::receiver::WindowManager;
 
-/// How a flow is managed.
+/// How the congestion manager controls a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Managed {
-    /// By the receive windows of its connections; its number in the window manager.
+    /// By the receive windows of its connections; value: number of the flow in the window manager.
     Windows(usize),
-    /// By a throttle, which is wired to this port; it gets its fraction of the access link.
+    /// By a throttle, which is wired to this port and gets the flow's fraction of the access link.
     Throttle(u16),
-    /// Datagrams without a throttle.
+    /// Not at all: datagrams without a throttle.
     Free,
 }
 
-/// A flow that data reach at this node.
+/// A flow that carries data to this node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ManagedFlow {
-    /// Its name.
+    /// Name of the flow.
     pub name: String,
-    /// Weight.
+    /// Weight of the flow.
     pub priority: u32,
-    /// How it is managed.
+    /// How the flow is controlled.
     pub managed: Managed,
 }
 
-/// State of a managed flow, for a list.
+/// State of a managed flow.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Listed {
     /// Name of the flow.
     pub name: String,
     /// Weight.
     pub priority: u32,
-    /// Connections that receive data; 0 for datagrams.
+    /// Number of connections that receive data; 0 for datagrams.
     pub connections: usize,
-    /// Bytes that they may offer together; none for datagrams.
+    /// Sum of the windows that its connections may advertise, bytes; none for datagrams.
     pub window: Option<u64>,
-    /// Bytes that they received in order; none for datagrams.
+    /// Bytes that its connections received in order; none for datagrams.
     pub received: Option<u64>,
-    /// Fraction of the access link; none if nothing throttles it.
+    /// Fraction of the access link that a throttle allows; none without a throttle.
     pub share: Option<f64>,
 }
 
@@ -53,18 +53,19 @@ pub struct Listed {
 pub struct Manager {
     flows: Vec<ManagedFlow>,
     windows: WindowManager,
-    /// Changes of the scenario: time, flow, priority.
+    /// Pending changes of the schedule: time, index of the flow, priority.
     script: VecDeque<(Time, usize, u32)>,
 }
 
 impl Manager {
-    /// With the scenario's changes of priorities: time, index of the flow, priority.
+    /// Congestion manager of these flows, with the schedule's changes of priorities: time, index of the flow,
+    /// priority.
     pub fn new(flows: Vec<ManagedFlow>, windows: WindowManager, mut script: Vec<(Time, usize, u32)>) -> Self {
         script.sort_by_key(|change| change.0);
         Manager { flows, windows, script: script.into() }
     }
 
-    /// Fraction of the access link that flow `flow` gets if all flows have something to receive.
+    /// Fraction of the access link for the flows that `of` selects, if all flows have data to receive.
     pub fn fraction(flows: &[ManagedFlow], of: impl Fn(&ManagedFlow) -> bool) -> f64 {
         let sum = |which: &dyn Fn(&ManagedFlow) -> bool| {
             flows.iter().filter(|flow| which(flow)).map(|flow| u64::from(flow.priority)).sum::<u64>()
@@ -72,7 +73,8 @@ impl Manager {
         sum(&of) as f64 / sum(&|_| true).max(1) as f64
     }
 
-    /// Fraction of the aggregate window for connections: all of it, unless a throttle keeps datagrams to theirs.
+    /// Fraction of the aggregate window for connections: 1, unless a throttle limits datagrams to their
+    /// share.
     pub fn part_of_connections(flows: &[ManagedFlow]) -> f64 {
         if flows.iter().any(|flow| matches!(flow.managed, Managed::Throttle(_))) {
             Manager::fraction(flows, |flow| matches!(flow.managed, Managed::Windows(_)))
@@ -96,7 +98,7 @@ impl Manager {
         }
     }
 
-    /// The flows and their states at `now`, in the order of the scenario.
+    /// Managed flows and their states at `now`, in the order of the scenario.
     pub fn list(&self, now: Time) -> Vec<Listed> {
         let throttled = Manager::part_of_connections(&self.flows) < 1.0;
         let one = |flow: &ManagedFlow| {
@@ -138,7 +140,7 @@ impl Element for Manager {
     fn next_wake(&self) -> Time {
         self.script.front().map_or(Time::NEVER, |change| change.0)
     }
-    /// Nothing leaves it.
+    /// No packet leaves this element.
     fn next_exit(&self) -> Time {
         Time::NEVER
     }

@@ -1,7 +1,8 @@
-//! Multi-connection host: one flow end with several connections.
+//! Host with several connections of one flow end, for workloads of requests and pages: connection set,
+//! wake-ups, aborts, shared counters.
 //!
-//! Each connection is a host inside it. The connections share the flow's path, ledgers and packet counters,
-//! and are distinguished by the base of their sequence numbers (`base::truth::CONNECTION`).
+//! Each connection is a [`Host`] inside of this element. The connections share the flow's path, ledgers and
+//! packet ordinals, and are distinguished by the base of their sequence numbers (`base::truth::CONNECTION`).
 
 use crate::codec::{CodecConfig, FIRST_PORT};
 use crate::host::{Host, HostConfig, HostCounters};
@@ -31,7 +32,7 @@ pub struct MultiConnectionHost {
     awake: BTreeSet<usize>,
     workload: Box<dyn Workload>,
     ordinals: [u32; 2],
-    /// Connections used by the application, processed after it returns.
+    /// Calls of the application, processed after it returns.
     done: AppCalls,
 }
 
@@ -45,21 +46,21 @@ struct Template {
     tcp: Arc<Config>,
     /// Wire format, if the peer is a real stack.
     codec: Option<CodecConfig>,
-    /// Packets that pass are kept.
+    /// Whether packets are kept.
     keeps: bool,
     /// TCB cache shared with other connections to the same destination.
     cache: Option<TcbCache>,
-    /// Window manager of the host, and the number of the flow there.
+    /// Window manager of the node, and the number of the flow there.
     manager: Option<(WindowManager, usize)>,
-    /// Place of the host in a macroflow.
+    /// Membership of the host in a macroflow.
     macroflow: Option<Membership>,
 }
 
 struct HostedConnection {
     host: Host,
-    /// Aborted by either end.
+    /// Whether either end aborted the connection.
     dead: bool,
-    /// The application has written or closed since the last check.
+    /// Whether the application has written or closed since the last call.
     touched: bool,
 }
 
@@ -91,13 +92,13 @@ struct AppCalls {
     aborted: Vec<usize>,
 }
 
-/// Upper bound of the connections in one run, against mistakes and attacks.
+/// Upper bound of the connections in one run, against errors and attacks.
 const MOST_CONNECTIONS: usize = 1 << 19;
 
-/// Placeholder: the application runs outside of the host.
-struct IpFields;
+/// Placeholder application: the workload runs outside of the inner host.
+struct NoApp;
 
-impl App for IpFields {
+impl App for NoApp {
     fn started(&mut self, _now: Time, _socket: &mut dyn Socket) {}
     fn progressed(&mut self, _now: Time, _socket: &mut dyn Socket) {}
     fn finished(&self) -> Option<Time> {
@@ -114,7 +115,7 @@ impl Template {
             role: self.role,
             start: Time::NEVER,
         };
-        let mut host = Host::new(config, self.tcp.clone(), Box::new(IpFields)).numbered(number);
+        let mut host = Host::new(config, self.tcp.clone(), Box::new(NoApp)).numbered(number);
         if let Some(cache) = &self.cache {
             host = host.sharing(cache.clone());
         }
@@ -134,7 +135,7 @@ impl Template {
     }
 }
 
-/// Connection set passed to the application.
+/// The connections, as passed to the application.
 struct Access<'a> {
     template: &'a Template,
     connections: &'a mut Vec<HostedConnection>,
@@ -187,42 +188,42 @@ impl MultiConnectionHost {
         }
     }
 
-    /// For a peer that is a real stack: sends and receives IP packets.
+    /// Sends and receives IP packets, for a peer that is a real stack.
     #[must_use]
     pub fn coded(mut self, config: CodecConfig) -> Self {
         self.template.codec = Some(config);
         self
     }
-    /// With connections that share their TCB.
+    /// Shares the TCB among its connections and with others to the same destination.
     #[must_use]
     pub fn sharing(mut self, cache: TcbCache) -> Self {
         self.template.cache = Some(cache);
         self
     }
-    /// Puts the receive windows under the congestion manager of the host, as connections of `flow` there.
+    /// Puts the receive windows under the congestion manager of the node, as connections of `flow` there.
     #[must_use]
     pub fn managed(mut self, manager: WindowManager, flow: usize) -> Self {
         self.template.manager = Some((manager, flow));
         self
     }
-    /// Lets all connections share the congestion window of a macroflow.
+    /// Shares the congestion window of a macroflow among all connections.
     #[must_use]
     pub fn sending_in(mut self, member: Membership) -> Self {
         self.template.macroflow = Some(member);
         self
     }
-    /// Keeps the packets that pass, if they are packets of bytes.
+    /// Keeps the packets that cross the codecs, if the peer is a real stack.
     pub fn keep_packets(&mut self) {
         self.template.keeps = true;
     }
-    /// Takes the packets kept since the last call, of all connections in order of time.
+    /// Takes the packets kept since the last call, of all connections in time order.
     pub fn take_packets(&mut self) -> Vec<(Time, Vec<u8>)> {
         let mut all: Vec<_> = self.connections.iter_mut().flat_map(|conn| conn.host.take_packets()).collect();
         all.sort_by_key(|(t, _)| *t);
         all
     }
 
-    /// Application.
+    /// The application.
     pub fn workload(&self) -> &dyn Workload {
         &*self.workload
     }
@@ -246,7 +247,7 @@ impl MultiConnectionHost {
     }
 
     /// Calls the application.
-    fn tell(&mut self, act: impl FnOnce(&mut dyn Workload, &mut dyn Connections)) {
+    fn call_app(&mut self, act: impl FnOnce(&mut dyn Workload, &mut dyn Connections)) {
         let MultiConnectionHost { template, connections, workload, done, .. } = self;
         act(&mut **workload, &mut Access { template, connections, done });
     }
@@ -260,7 +261,7 @@ impl MultiConnectionHost {
         conn.host.share(&mut self.ordinals);
         if conn.host.progress() != before && !conn.dead {
             let now = cx.now();
-            self.tell(|workload, connections| workload.progressed(now, number, connections));
+            self.call_app(|workload, connections| workload.progressed(now, number, connections));
         }
         self.note(number);
     }
@@ -274,13 +275,14 @@ impl MultiConnectionHost {
         }
     }
 
-    /// Creates the connection with this number, if the other end may have opened it.
-    fn admit(&mut self, number: usize) -> bool {
+    /// Creates the connection with this number, if the other end may have opened it; false for an impossible
+    /// number.
+    fn create_connection(&mut self, number: usize) -> bool {
         if number >= self.connections.len() {
             if self.template.role == Role::Active || number >= MOST_CONNECTIONS {
-                return false; // the active end opens connections itself
+                return false; // The active end opens connections itself.
             }
-            // Connections may arrive in a different order than they were opened.
+            // Connections may arrive in another order than they were opened.
             self.connections.extend((self.connections.len()..=number).map(|n| self.template.conn(n)));
         }
         true
@@ -296,7 +298,7 @@ impl MultiConnectionHost {
         let Some(tcp) = base::wire::read(&bytes).ok().and_then(|digest| digest.tcp) else { return };
         let port = if self.template.role == Role::Active { tcp.destination } else { tcp.source };
         let Some(number) = port.checked_sub(FIRST_PORT).map(usize::from) else { return };
-        if !self.admit(number) {
+        if !self.create_connection(number) {
             return;
         }
         let Some(conn) = self.connections.get_mut(number) else { return };
@@ -313,10 +315,10 @@ impl MultiConnectionHost {
         } else {
             self.with(cx, number, |host, cx| host.take_read(cx, packet, &segment));
         }
-        self.see_to(cx);
+        self.process_app_calls(cx);
     }
 
-    /// Processes an ICMP "fragmentation needed": applies to all connections of the path, later ones too.
+    /// Processes an ICMP "fragmentation needed": it applies to all connections of the path, later ones too.
     #[cold]
     fn too_big(&mut self, cx: &mut Cx<'_>, error: &Packet, mtu: u32) {
         for number in 0..self.connections.len() {
@@ -325,10 +327,10 @@ impl MultiConnectionHost {
             }
         }
         self.template.tcp = Arc::new(self.template.tcp.within(mtu));
-        self.see_to(cx);
+        self.process_app_calls(cx);
     }
 
-    /// The peer has aborted a connection.
+    /// Marks a connection as aborted by the peer.
     fn broken(&mut self, now: Time, number: usize) {
         if let Some(conn) = self.connections.get_mut(number).filter(|conn| !conn.dead) {
             conn.dead = true;
@@ -339,7 +341,7 @@ impl MultiConnectionHost {
     }
 
     /// Sends the data that the application wrote, and an RST for connections that it aborted.
-    fn see_to(&mut self, cx: &mut Cx<'_>) {
+    fn process_app_calls(&mut self, cx: &mut Cx<'_>) {
         loop {
             if let Some(number) = self.done.aborted.pop() {
                 self.with(cx, number, |host, cx| host.reset(cx));
@@ -357,7 +359,7 @@ impl MultiConnectionHost {
         }
     }
 
-    /// Signals the congestion manager if grants are left.
+    /// Signals the granter if grants are left for other hosts.
     #[cold]
     fn pass_grants(&self, cx: &mut Cx<'_>) {
         let member = self.template.macroflow.as_ref();
@@ -382,7 +384,7 @@ impl Element for MultiConnectionHost {
         let number = (segment.seq / CONNECTION) as usize;
         let base = number as u64 * CONNECTION;
         let segment = if number == 0 { segment } else { segment.renumbered(|n| n.saturating_sub(base)) };
-        if !self.admit(number) {
+        if !self.create_connection(number) {
             return;
         }
         let dead = self.connections.get(number).is_none_or(|conn| conn.dead);
@@ -401,25 +403,25 @@ impl Element for MultiConnectionHost {
         } else {
             self.with(cx, number, |host, cx| host.take(cx, &packet, &segment));
         }
-        self.see_to(cx);
+        self.process_app_calls(cx);
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         if self.start <= now {
             self.start = Time::NEVER;
-            self.tell(|workload, connections| workload.started(now, connections));
-            self.see_to(cx);
+            self.call_app(|workload, connections| workload.started(now, connections));
+            self.process_app_calls(cx);
         }
         if self.workload.next_timeout() <= now {
-            self.tell(|workload, connections| workload.timeout(now, connections));
-            self.see_to(cx);
+            self.call_app(|workload, connections| workload.timeout(now, connections));
+            self.process_app_calls(cx);
         }
         let due = |n: &usize| self.connections.get(*n).is_some_and(|conn| conn.host.next_wake() <= now);
         let due: Vec<usize> = self.awake.iter().copied().filter(due).collect();
         for number in due {
             self.with(cx, number, |host, cx| host.on_wake(cx));
-            self.see_to(cx);
+            self.process_app_calls(cx);
         }
     }
 
@@ -432,7 +434,7 @@ impl Element for MultiConnectionHost {
                     from = number.saturating_add(1);
                 }
             }
-            self.see_to(cx);
+            self.process_app_calls(cx);
         }
     }
 

@@ -1,10 +1,12 @@
-//! Port of a whole machine: all IP packets of its kernel, routed by address.
+//! Packet port of a whole machine: all IP packets of its kernel, routed by destination address to other
+//! machines.
 //!
-//! One port for the whole kernel: any number of programs send any IP packets through it. The destination
+//! Any number of programs send IP packets through the port. All packets to one other machine are one flow of
+//! the path.
 //! address selects the machine; all packets to one other machine are one flow of the path.
 //!
-//! A packet port at the end of one flow ([`crate::FlowPort`]) records the ground truth of that flow's segments; this
-//! port counts packets and bytes only.
+//! Unlike a packet port at the end of one flow ([`crate::FlowPort`]), which records the ground truth of that
+//! flow's segments, this port counts packets and bytes only.
 
 use crate::port::{PacketPort, PacketRoute, PortQueues, flip};
 use base::Time;
@@ -13,19 +15,19 @@ use base::wire::{self, Malformed};
 use path::{Cx, Element, Port};
 use std::net::IpAddr;
 
-/// Another machine reachable from this one.
+/// Another machine that can be reached from this one.
 #[derive(Clone, Copy, Debug)]
 struct Peer {
     node: NodeId,
     flow: FlowId,
-    /// Packets to it travel in the reverse direction of the flow.
+    /// Whether packets to the machine travel in the reverse direction of the flow.
     reply: bool,
-    /// Data packets and other packets sent to it.
+    /// Number of data packets and of other packets sent to the machine.
     ordinals: [u32; 2],
     addresses: [Option<IpAddr>; 2],
 }
 
-/// Packets that entered and left.
+/// Counters of packets that entered and left.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct NodePortCounters {
     /// Packets from the machine into the network.
@@ -40,7 +42,7 @@ pub struct NodePortCounters {
     pub unroutable: u64,
 }
 
-/// Element through which all packets of a machine enter and leave.
+/// Element through which all packets of a machine enter and leave the network.
 pub struct NodePort {
     node: NodeId,
     peers: Vec<Peer>,
@@ -51,7 +53,7 @@ pub struct NodePort {
 }
 
 impl NodePort {
-    /// A machine without peers.
+    /// Packet port of a machine without peers.
     pub fn new(node: NodeId) -> Self {
         NodePort {
             node,
@@ -62,8 +64,8 @@ impl NodePort {
         }
     }
 
-    /// Adds a reachable machine; packets to it leave by the next port, in flow `flow`, in its reverse
-    /// direction if `reply`.
+    /// Adds a machine that can be reached; packets to it leave by the next port, in flow `flow`, in the
+    /// flow's reverse direction if `reply`.
     pub fn add_peer(&mut self, node: NodeId, flow: FlowId, reply: bool) {
         self.peers.push(Peer { node, flow, reply, ordinals: [0; 2], addresses: [None; 2] });
     }
@@ -115,7 +117,7 @@ impl PacketPort for NodePort {
 }
 
 impl Element for NodePort {
-    /// A packet has crossed the network: it leaves now.
+    /// Delivers a packet that has crossed the network: it leaves now.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         let Some(mut bytes) = self.queues.absorb(cx, &packet) else { return };
         self.counters.received += 1;

@@ -1,6 +1,5 @@
-//! Packet ports: elements through which packets of real stacks and devices enter and leave the network.
-//!
-//! State and packet heads common to the ports of a flow, of a whole machine and of a wire.
+//! Packet ports: driver interface, heads of incoming packets, and departure queue common to the ports of a
+//! flow, of a machine and of a wire.
 
 use crate::deadlines::Deadlines;
 use crate::departures::{Departure, DepartureQueue};
@@ -11,9 +10,9 @@ use base::wire::{Digest, Malformed, flag};
 use base::{Span, Time};
 use path::Cx;
 
-/// Driver interface of a port.
+/// Driver interface of a packet port.
 pub trait PacketPort {
-    /// Takes in a packet from outside: gives it a head, sends it into the network and returns its id; none if
+    /// Sends a packet from outside into the network with a new head and returns its packet number; `None` if
     /// its destination is unknown.
     ///
     /// # Errors
@@ -21,7 +20,7 @@ pub trait PacketPort {
     fn inject(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed>;
     /// Deadlines and departure queue of the port.
     fn queues(&mut self) -> &mut PortQueues;
-    /// Next packet to leave, in order of due time.
+    /// Takes the next packet to leave, in order of due time.
     fn next_departure(&mut self) -> Option<Departure> {
         self.queues().departures.next()
     }
@@ -29,13 +28,13 @@ pub trait PacketPort {
     fn recycle(&mut self, buffer: Vec<u8>) {
         self.queues().departures.recycle(buffer);
     }
-    /// Sets the time of day (UT) at the start of the run, for deadlines in headers; the default is midnight.
+    /// Sets the time of day (UT) at the start of the run, for deadlines in headers; default: midnight.
     fn set_time_of_day(&mut self, day: Span) {
         self.queues().deadlines.day = day;
     }
 }
 
-/// Deadlines of the packets that enter at a port, and queue of the packets that leave there.
+/// Deadline options of a port, and queue of the packets that leave there.
 #[derive(Default)]
 pub struct PortQueues {
     pub(crate) deadlines: Deadlines,
@@ -48,7 +47,7 @@ impl PortQueues {
         PortQueues { deadlines, ..PortQueues::default() }
     }
 
-    /// Takes the bytes of a packet out of the network, in a reused buffer; none for a segment of a model.
+    /// Takes the bytes of a packet out of the network, in a reused buffer; `None` for a segment of a model.
     pub(crate) fn absorb(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Option<Vec<u8>> {
         let mut bytes = self.departures.buffer();
         cx.absorb_bytes(packet, &mut bytes).then_some(bytes)
@@ -66,13 +65,13 @@ pub(crate) struct PacketRoute {
     pub(crate) flow: FlowId,
     pub(crate) source: NodeId,
     pub(crate) destination: NodeId,
-    /// The packets travel in the reverse direction of the flow.
+    /// Whether the packets travel in the reverse direction of the flow.
     pub(crate) reply: bool,
 }
 
 impl PacketRoute {
-    /// Head of a packet that enters now, with the next ordinal of its kind. `digest`: fields of its IP packet;
-    /// a frame without one counts as data, not as a pure ACK.
+    /// Head of a packet that enters now, with the next ordinal of its kind. `digest` has the fields of its IP
+    /// packet; a frame without an IP packet counts as data, not as a pure ACK.
     pub(crate) fn head(
         self,
         now: Time,
@@ -118,8 +117,8 @@ fn flags(digest: &Digest) -> Flags {
     )
 }
 
-/// Flips one bit, chosen by the packet's id; the stack behind the port detects it by its checksum (catalogue
-/// SW-37). All bits of the IP header and its payload are equally likely.
+/// Flips one bit, chosen by the packet number; the stack behind the port detects the error by a checksum
+/// (catalogue SW-37). All bits of the IP header and payload are equally likely.
 pub(crate) fn flip(bytes: &mut [u8], id: u64) {
     let bits = bytes.len() as u64 * 8;
     if let Some(bit) = mix(id).checked_rem(bits)

@@ -1,7 +1,5 @@
-//! Datagram source and sink elements.
-//!
-//! Two elements: one sends the datagrams of its application ([`transport::app::datagrams`]), the other
-//! receives them.
+//! Datagram source and sink of a UDP flow: elements that send the datagrams of a workload
+//! ([`transport::app::datagrams`]) and receive them.
 
 use base::body::{Body, Channel, Range};
 use base::event::Event;
@@ -15,7 +13,7 @@ use transport::app::datagrams::{Datagram, DatagramSink, DatagramSource};
 use transport::app::message_stream::{MessageSchedule, UsefulLife};
 use transport::app::stats::AppStats;
 
-/// Ends and sizes of a datagram flow.
+/// Flow, nodes, sizes and lifetime of a datagram flow.
 #[derive(Clone, Copy, Debug)]
 pub struct DatagramConfig {
     /// Flow of the packets.
@@ -24,16 +22,16 @@ pub struct DatagramConfig {
     pub node: NodeId,
     /// Node of the sink.
     pub peer: NodeId,
-    /// Maximum message bytes per datagram; larger messages take several.
+    /// Maximum message bytes per datagram; a larger message takes several datagrams.
     pub payload: u32,
     /// Header bytes per datagram.
     pub header: u32,
-    /// Lifetime of each datagram; none: unlimited. Datagrams are never retransmitted.
+    /// Lifetime of each datagram; none: unlimited.
     pub lifetime: Option<Span>,
 }
 
 /// Content of a datagram in a capture: a UDP header (RFC 768) and a payload of zeros. The capture writes
-/// ports and checksum, since it knows the addresses.
+/// ports and checksum, since only the capture has the addresses.
 #[derive(Clone)]
 struct OnWire {
     /// Payload, bytes.
@@ -55,19 +53,19 @@ impl Body for OnWire {
     }
 }
 
-/// Sending end.
+/// Flow end that sends datagrams.
 pub struct UdpSource {
     config: DatagramConfig,
     source: DatagramSource,
 }
 
 impl UdpSource {
-    /// A source with this schedule, starting at `start`.
+    /// A source with this schedule, from `start` on.
     pub fn new(config: DatagramConfig, start: Time, schedule: MessageSchedule, log: MessageLog) -> Self {
         UdpSource { source: DatagramSource::new(config.payload, start, schedule, log), config }
     }
 
-    /// Time at which the last message was sent, if it was.
+    /// Time at which the last message was sent; `None` before.
     pub fn finished(&self) -> Option<Time> {
         self.source.finished()
     }
@@ -123,7 +121,7 @@ impl DatagramConfig {
 }
 
 impl Element for UdpSource {
-    /// Datagrams are not answered; packets received here are discarded.
+    /// Datagrams have no replies; packets received here are discarded.
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         cx.discard(&packet);
     }
@@ -142,10 +140,10 @@ impl Element for UdpSource {
     }
 }
 
-/// Receiving end.
+/// Flow end that receives datagrams.
 pub struct UdpSink {
     sink: DatagramSink,
-    /// Datagrams received after their deadline, and the times of the first and the last of them.
+    /// Number of datagrams received after their deadline.
     late: u64,
     late_from: Option<Time>,
     late_until: Time,
@@ -158,7 +156,7 @@ impl UdpSink {
         UdpSink { sink: DatagramSink::new(log, useful), late: 0, late_from: None, late_until: Time::ZERO }
     }
 
-    /// Time at which the source ended, if it has.
+    /// Time at which the source ended; `None` before.
     pub fn finished(&self) -> Option<Time> {
         self.sink.finished()
     }
@@ -166,11 +164,11 @@ impl UdpSink {
     pub fn stats(&self) -> &AppStats {
         self.sink.stats()
     }
-    /// Datagrams that arrived, copies excluded.
+    /// Number of datagrams that arrived, duplicates excluded.
     pub fn datagrams(&self) -> u64 {
         self.sink.datagrams()
     }
-    /// Datagrams received after their deadline.
+    /// Number of datagrams received after their deadline.
     pub fn late(&self) -> u64 {
         self.late
     }
@@ -188,7 +186,7 @@ impl Element for UdpSink {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         cx.sight_in(&packet);
         cx.discard(&packet);
-        // A router removed the payload: the datagram did not arrive.
+        // A router removed the payload, so the datagram did not arrive.
         if packet.flags.has(Flags::STUB) {
             return;
         }

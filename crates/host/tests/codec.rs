@@ -1,5 +1,5 @@
-//! The claim: two models that exchange bytes behave as with segments: equal data leave at equal instants, for equal
-//! reasons. And no bytes break the model that reads them.
+//! Tests of the wire codec: two models that exchange bytes send equal data at equal times for equal causes as
+//! with segments; arbitrary bytes cause no panic.
 
 use base::event::{Category, Event};
 use base::packet::{DropReason, FlowId, NodeId, Packet};
@@ -17,7 +17,7 @@ use transport::app::{Bulk, Sink};
 use transport::tcp::config::{Response, Sack, Spurious};
 use transport::tcp::{Config, Role};
 
-/// A path with a constant delay that loses the packets at the given places, and pauses for a while.
+/// A path with a constant delay, losses at given ordinals, and an outage.
 struct Way {
     delay: Span,
     loses: Vec<u64>,
@@ -75,7 +75,7 @@ fn wire(role: Role, version: usize, origin: [u32; 2]) -> CodecConfig {
     CodecConfig { here, there, origin }
 }
 
-/// Transmissions of the sender with time and cause, and the time when all data have arrived.
+/// Transmissions of the sender with time and cause, and the time at which all data have arrived.
 fn sent(
     wires: Option<(usize, [u32; 2])>,
     loses: &[u64],
@@ -120,8 +120,8 @@ fn sent(
     (left.collect(), done)
 }
 
-/// Losses, a pause with a spurious timeout found by timestamps, and SACK blocks: encoding changes no result, with
-/// either version of IP and any initial sequence number, at its wrap too.
+/// Losses, an outage with a spurious timeout detected by timestamps, and SACK blocks: encoding changes no
+/// result, with either IP version and any initial sequence number, also where it wraps.
 #[test]
 fn in_bytes_models_say_what_they_say_in_segments() {
     let config = config();
@@ -137,7 +137,7 @@ fn in_bytes_models_say_what_they_say_in_segments() {
     assert_eq!(sent(Some((0, [1, 2])), &[40], &plain), sent(None, &[40], &plain));
 }
 
-/// A model that waits for connections, and a packet port through which anything may come.
+/// A passive endpoint, and a packet port through which any packet may enter.
 fn waiting() -> (Network, ElementId) {
     let mut network = Network::new(1, Tracer::off());
     let host = Host::new(head(Role::Passive), Arc::new(config()), Box::new(Sink::new(None)));
@@ -155,7 +155,7 @@ fn waiting() -> (Network, ElementId) {
     (network, packet_port)
 }
 
-/// A segment of the other end's, as bytes.
+/// A segment of the other end, as bytes.
 fn bytes_of(segment: &Segment) -> Vec<u8> {
     let end = |address, port| End {
         address,
@@ -174,7 +174,7 @@ fn bytes_of(segment: &Segment) -> Vec<u8> {
 }
 
 proptest! {
-    /// After an opening that is right or not, packets of any numbers with bytes changed anywhere.
+    /// After a valid or invalid handshake, packets with any sequence numbers and with changed bytes.
     #[test]
     fn no_bytes_break_a_model(
         opens: bool,

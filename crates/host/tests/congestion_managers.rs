@@ -1,5 +1,5 @@
-//! Congestion managers of receiving and sending hosts, on one link: priorities that change while data come (CM-07), and one
-//! congestion window for several connections (RFC 3124, CM-10).
+//! Tests of congestion managers on one link: receiver priorities that change during transfers (CM-07), and
+//! one congestion window for several connections (RFC 3124, CM-10).
 
 use base::packet::{FlowId, NodeId};
 use base::trace::Tracer;
@@ -19,12 +19,12 @@ use transport::tcp::{Config, Role};
 
 const MSS: u32 = 960;
 
-/// A download: start, s; bytes, or endless; weight.
+/// A download: start in s; bytes, or unlimited; weight.
 type Download = (f64, Option<u64>, u32);
 
 struct Path {
     network: Network,
-    /// Senders and receivers.
+    /// Sender and receiver of each flow.
     ends: Vec<(ElementId, ElementId)>,
     manager: Option<ElementId>,
     macroflow: Option<Macroflow>,
@@ -128,7 +128,7 @@ impl Path {
         use transport::app::Socket as _;
         self.network.element::<Host>(self.ends[flow].1).unwrap().connection().received()
     }
-    /// Bytes of each flow that reach the receiver in a period, s.
+    /// Bytes of each flow that reach the receiver in an interval, s.
     fn during(&mut self, from: f64, until: f64) -> Vec<f64> {
         self.network.run_until(at(from));
         let before: Vec<u64> = (0..self.ends.len()).map(|flow| self.received(flow)).collect();
@@ -141,11 +141,11 @@ impl Path {
     }
 }
 
-/// CM-07: shares of 2 to 1 become 1 to 2 with a call; the queue is the windows less the product throughout, and nothing is
-/// lost.
+/// CM-07: a call changes shares of 2 to 1 to 1 to 2. The backlog equals the windows minus the bandwidth-delay
+/// product throughout, and no packet is lost.
 #[test]
 fn cm_07_priorities_change_while_data_come() {
-    // 26 kB of payload: 27 packets, of which 21.04 are under way or in service.
+    // 26 kB of payload: 27 packets, of which 21.04 are in flight or in service.
     let mut path = path(&[(0.0, None, 2), (0.1, None, 1)], Managing::Receiver(26_000));
     let before = path.during(10.0, 30.0);
     assert!(path.network.trigger(at(30.0), "f1.priority=4"));
@@ -161,7 +161,7 @@ fn cm_07_priorities_change_while_data_come() {
     assert!(!path.network.trigger(at(60.0), "f1.priority=0"));
 }
 
-/// CM-10: grants follow the weights.
+/// CM-10: grants are proportional to the weights.
 #[test]
 fn cm_10_shares_follow_weights() {
     for weight in [1, 3] {
@@ -172,8 +172,8 @@ fn cm_10_shares_follow_weights() {
     }
 }
 
-/// CM-10: after the start four streams lose as much as one connection does, and much less than four of their own, whose
-/// windows grow by four segments in a round trip; the link is as busy.
+/// CM-10: after start-up, four streams lose as many packets as one connection, and far fewer than four
+/// independent ones, whose windows grow by four segments per round trip; the link is equally busy.
 #[test]
 fn cm_10_four_streams_behave_as_one_connection() {
     let four: Vec<Download> = (0..4).map(|i| (0.1 * f64::from(i), None, 1)).collect();
@@ -191,7 +191,7 @@ fn cm_10_four_streams_behave_as_one_connection() {
     assert!(shared.1 > 0.95 * one.1, "{shared:?} {one:?}");
 }
 
-/// CM-10: data end with nothing outstanding, all of them delivered, whatever is lost.
+/// CM-10: transfers end without outstanding data, all data delivered, whatever is lost.
 #[test]
 fn cm_10_nothing_is_left_outstanding() {
     let downloads: Vec<Download> = (0..6).map(|i| (0.3 * f64::from(i), Some(200_000), 1 + i)).collect();
@@ -203,8 +203,8 @@ fn cm_10_nothing_is_left_outstanding() {
     assert_eq!((macroflow.state().outstanding, macroflow.granted()), (0, Vec::new()));
 }
 
-/// CM-10: a stream that follows another finds its window: 16 segments leave at once after the handshake. By itself it sends
-/// ten, and the others one round trip of 0.42 s later.
+/// CM-10: a stream that starts later uses the existing window: it sends 16 segments right after the
+/// handshake. Alone it would send ten, and the rest one round trip of 0.42 s later.
 #[test]
 fn cm_10_a_later_stream_finds_the_window_open() {
     let took = |managing| {
@@ -214,7 +214,7 @@ fn cm_10_a_later_stream_finds_the_window_open() {
     };
     let (shared, alone) = (took(Managing::Sender), took(Managing::Nobody));
     println!("16 segments: {shared:.3} s after another stream, {alone:.3} s alone");
-    // Handshake, half a round trip, and 16 packets of 20 ms.
+    // Handshake, half a round trip, and 16 packets of 20 ms each.
     assert!((shared - (0.4 + 0.2 + 0.32)).abs() < 0.03, "{shared}");
     assert!(alone > shared + 0.2, "{alone} {shared}");
 }

@@ -1,4 +1,4 @@
-//! Packets that the path corrupted, at a port: one bit of the frame is flipped.
+//! Test of corrupt packets at a packet port: one bit of the frame is flipped.
 
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::trace::Tracer;
@@ -7,7 +7,7 @@ use host::{Deadlines, FlowPort, FlowPortConfig, PacketPort as _};
 use path::{Cx, Element, Network, Port};
 use transport::tcp::Role;
 
-/// Corrupts the selected packets.
+/// Element that corrupts packets if the flag is set.
 struct Air(bool);
 
 impl Element for Air {
@@ -24,7 +24,7 @@ impl Element for Air {
     }
 }
 
-/// An IPv4 datagram with this number of UDP bytes.
+/// An IPv4 datagram with this UDP payload, bytes.
 fn datagram(payload: usize) -> Vec<u8> {
     let total = (28 + payload) as u16;
     let mut bytes = vec![0x45, 0];
@@ -37,9 +37,9 @@ fn datagram(payload: usize) -> Vec<u8> {
     bytes
 }
 
-/// SW-37: one bit is flipped outside, detected by a checksum; other packets leave as they entered.
+/// SW-37: one bit is flipped on exit, and a checksum detects it; other packets leave as they entered.
 #[test]
-fn sw_37_a_door_flips_a_bit_of_a_corrupt_packet() {
+fn sw_37_a_port_flips_a_bit_of_a_corrupt_packet() {
     for corrupt in [false, true] {
         let mut network = Network::new(1, Tracer::off());
         let packet_port = |node, role| {

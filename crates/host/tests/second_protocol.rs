@@ -1,5 +1,5 @@
-//! A second protocol behind the same host: its own body type, bundled data of two streams, two network paths and a
-//! lifetime, while the ledger judges its retransmissions and no element of the path knows it.
+//! Test of a protocol of another crate inside of a host: own body type, bundled data of two streams, two
+//! network paths, a lifetime; the ledger judges its retransmissions.
 
 use base::body::{Body, Channel, Range};
 use base::packet::{Flags, FlowId, NodeId};
@@ -14,7 +14,7 @@ use transport::Io;
 use transport::app::{Bulk, Sink, Socket};
 use transport::endpoint::{Endpoint, EndpointReport, Expiring, Outgoing, Role};
 
-/// Stop and wait over two streams at once: a packet bundles the next unit of both.
+/// Body of a stop-and-wait protocol with two streams: a packet bundles the next unit of both.
 #[derive(Clone, Debug, PartialEq)]
 struct Bundle {
     units: Vec<Range>,
@@ -68,7 +68,7 @@ impl StopAndWait {
             cause,
         };
         let units = (0..left.min(2)).map(unit).collect();
-        // A retransmission takes the other path.
+        // A retransmission uses the other path.
         let path = u8::from(cause != Cause::New);
         let out = Outgoing::new(Bundle { units, acks: [None; 2] }, 28 + 2 * UNIT as u32, cause);
         io.out.push(Outgoing { path, ..out.living(LIFE) });
@@ -132,7 +132,7 @@ impl Endpoint for StopAndWait {
     }
 }
 
-/// Ten units over two paths to the receiver, the first with this delay; and the ends.
+/// Network with ten units of data over two paths, the first with this delay; and both ends.
 fn network(first: Span) -> (Network, ElementId, ElementId) {
     let mut network = Network::new(1, Tracer::of(&[base::event::Category::Packets]));
     let end = |role, node, peer| HostConfig {
@@ -180,7 +180,7 @@ fn without_trouble_nothing_is_sent_again() {
 
 #[test]
 fn the_ledger_judges_each_bundled_unit_in_its_own_channel() {
-    // The first path takes longer than the timer: the data retransmitted on the other path were not lost.
+    // The delay of the first path exceeds the timer: the data retransmitted on the other path were not lost.
     let (mut network, from, to) = network(Span::from_millis(1500));
     network.run_until(Time::ZERO + Span::from_secs(600));
     let host = network.element::<Host<StopAndWait>>(from).unwrap();

@@ -1,4 +1,4 @@
-//! Frames between the two ends of a wire: unchanged, except for impairments of the path.
+//! Tests of frames between the two ends of a wire: unchanged, except for impairments of the path.
 
 use base::packet::{Flags, FlowId, NodeId, Packet};
 use base::trace::Tracer;
@@ -10,7 +10,7 @@ use host::{FramePort, FramePortConfig, PacketPort as _};
 use path::{Cx, Element, ElementId, Network, Port};
 use proptest::prelude::*;
 
-/// Treatment of every packet by the path; it keeps the last head.
+/// Impairment of every packet by the path; keeps the last head.
 #[derive(Default)]
 struct Air {
     corrupt: bool,
@@ -34,7 +34,7 @@ impl Element for Air {
     }
 }
 
-/// A path with an end of a wire at either side.
+/// A path with a frame port at either side.
 struct Path {
     network: Network,
     from: ElementId,
@@ -57,7 +57,7 @@ impl Path {
         Path { network, from, air, to, at: Time::ZERO }
     }
 
-    /// Output of the wire for an input frame, with the head that it had; none if it was rejected.
+    /// The frame that leaves for an input frame, with its head on the path; `None` for a rejected frame.
     fn pass(&mut self, frame: &[u8]) -> Option<(Vec<u8>, Packet)> {
         self.at += Span::from_millis(1);
         let taken = self.network.enter(self.at, self.from, |end: &mut FramePort, cx| end.inject(cx, frame));
@@ -69,7 +69,7 @@ impl Path {
     }
 }
 
-/// A packet of UDP with this byte for class and ECN.
+/// A UDP packet with this byte of class and ECN.
 fn packet(tos: u8, payload: usize) -> Vec<u8> {
     let mut bytes = vec![0x45, tos];
     bytes.extend((28 + payload as u16).to_be_bytes());
@@ -94,8 +94,8 @@ fn framed(framing: Framing, tos: u8, payload: usize) -> Vec<u8> {
 
 const BOTH: [Framing; 2] = [Framing::Ethernet, Framing::Ppp];
 
-/// A frame's head has the fields of a packet: size, class, ECN, data flag. On a serial line the frame's size counts
-/// (SW-12).
+/// The head of a frame has the fields of its packet: size, class, ECN, data flag. On a serial line it has the
+/// size of the frame (SW-12).
 #[test]
 fn heads_tell_what_is_in_the_frame() {
     for framing in BOTH {
@@ -108,7 +108,7 @@ fn heads_tell_what_is_in_the_frame() {
         let (_, head) = path.pass(&framed(framing, 0, 0)).unwrap();
         assert!(!head.flags.has(Flags::DATA), "a datagram of nothing");
     }
-    // A frame without an IP packet passes a serial line, and no Ethernet wire.
+    // A frame without an IP packet passes a serial line, but no Ethernet wire.
     let lcp = [0xff, 3, 0xc0, 0x21, 1, 1, 0, 4, 0xd1, 0xb5];
     let (out, head) = Path::new(Framing::Ppp, Air::default()).pass(&lcp).unwrap();
     assert_eq!((&out[..], head.size, head.class), (&lcp[..], 10, 0));
@@ -117,7 +117,7 @@ fn heads_tell_what_is_in_the_frame() {
     assert!(Path::new(Framing::Ethernet, Air::default()).pass(&arp).is_none());
 }
 
-/// A mark of the path stands in the packet, and every sum over it is right again.
+/// An ECN mark of the path is written into the packet, and all checksums of the frame are updated.
 #[test]
 fn marks_are_written_into_frames() {
     for framing in BOTH {
@@ -130,8 +130,9 @@ fn marks_are_written_into_frames() {
     }
 }
 
-/// SW-37: a corrupt frame has one wrong bit: on a serial line anywhere, and its check sequence tells; on Ethernet in the
-/// packet, for the frame gets a new sequence from the card.
+/// SW-37: a corrupt frame has one wrong bit. On a serial line it may be anywhere, and the frame check
+/// sequence detects it. On Ethernet it is in the packet, because the network card computes a new frame check
+/// sequence.
 #[test]
 fn corrupt_frames_have_a_wrong_bit() {
     for framing in BOTH {
@@ -150,7 +151,7 @@ fn corrupt_frames_have_a_wrong_bit() {
 }
 
 proptest! {
-    /// Whatever is taken in comes out as it was.
+    /// A frame leaves unchanged.
     #[test]
     fn frames_come_out_as_they_went_in(frame in proptest::collection::vec(any::<u8>(), 4..200)) {
         for framing in BOTH {

@@ -1,4 +1,6 @@
-//! Runs the experiments of one group and prints values and claims: `reproduce GROUP [ID-part]`.
+//! Runs the experiments of one group and prints values and claims: `reproduce GROUP [ID-part [READINGS]]`.
+//!
+//! READINGS is the number of repetitions of the runs and of each reading of what the paper leaves open.
 
 use lab::reproduce::{Laboratory, Settings, list, quiet};
 use lab::sweep::SweepControl;
@@ -9,9 +11,15 @@ fn main() {
     let mut args = std::env::args().skip(1);
     let group = args.next().unwrap_or_default();
     let part = args.next().unwrap_or_default();
+    let repetitions: Option<u32> = args.next().and_then(|n| n.parse().ok());
     let stop = AtomicBool::new(false);
     let control = SweepControl { progress: &quiet, stop: &stop, jobs: 0, shuffle_ties: None, player: None };
-    let settings = Settings { seeds: 0, reading_repetitions: 0, pictures: true, ..Settings::default() };
+    let settings = Settings {
+        repetitions,
+        reading_repetitions: repetitions.unwrap_or(0),
+        pictures: true,
+        ..Settings::default()
+    };
     let mut laboratory = Laboratory::new(settings, &control, "example");
     let mut out = std::io::stdout().lock();
     for (id, _) in list().unwrap_or_default() {
@@ -33,6 +41,12 @@ fn main() {
                 for c in r.claims {
                     let word = if c.holds { "holds" } else { "FAILS" };
                     let _ = writeln!(out, "  {} {word}: {}", c.id, c.detail);
+                }
+                for reading in r.readings {
+                    for (id, holds, detail) in reading.claims {
+                        let word = if holds { "holds" } else { "FAILS" };
+                        let _ = writeln!(out, "  {}: {id} {word}: {detail}", reading.name);
+                    }
                 }
             }
         }

@@ -1,9 +1,10 @@
-//! Packet capture of a virtual run, with ground truth as packet comments.
+//! Packet capture of one repetition in virtual time, written as pcapng: hosts and link sides as taps, packet
+//! encoding, packet comments with ground truth.
 //!
-//! Packets are encoded as bytes at every host and at both sides of every link. The comment of each packet states facts
-//! that no real capture holds: whether a retransmission was needed, the time in queues, where the packet ended.
-//! `docs/captures.md` describes the encoding. Packets of real stacks are bytes already; every tap shows them as they
-//! entered at their port.
+//! Packets are encoded as bytes at every host and at both sides of every link. The comment of each packet
+//! states facts that no real capture contains: whether a retransmission was needed, sojourn time in queues,
+//! where the packet was delivered or dropped. `docs/captures.md` describes the encoding. Packets of real
+//! stacks are bytes already; every tap shows them as they entered at their packet port.
 
 mod collector;
 mod decimal;
@@ -35,7 +36,7 @@ pub const EPOCH_S: u64 = 1_000_000_000;
 /// Initial TTL (IPv4) or hop limit (IPv6).
 const TTL: u8 = 64;
 
-/// A packet of a real stack as it crossed the packet port between that stack and the network.
+/// Packet of a real stack at the packet port between that stack and the network.
 #[derive(Clone, Copy, Debug)]
 pub struct PortCrossing<'a> {
     /// Element of the packet port.
@@ -78,7 +79,7 @@ enum Body<'a> {
     Derived(Box<Body<'a>>, Derived),
 }
 
-/// A packet as sent, and its history on the path.
+/// Packet as its host sent it, and its history on the path.
 struct Sent<'a> {
     /// Packet number in the run; `None` for a packet without a flow.
     number: Option<u64>,
@@ -87,7 +88,7 @@ struct Sent<'a> {
     ecn: u8,
     cause: Option<Cause>,
     verdict: Option<Retransmission>,
-    /// Time at which it joined its present queue.
+    /// Time of arrival in the queue where it waits.
     joined: Option<Time>,
     /// Total sojourn in queues.
     queued: Span,
@@ -97,11 +98,11 @@ struct Sent<'a> {
     dropped: Option<(u32, Time, DropReason)>,
     /// Lateness at the exit packet port against the due time.
     late: Option<Span>,
-    /// It left with bit errors.
+    /// Packet left the network with bit errors.
     corrupt: bool,
-    /// Received by its host, or dropped.
+    /// Packet was received by its host, or dropped.
     ended: bool,
-    /// Sightings not yet written.
+    /// Number of sightings not yet written.
     shown: u32,
     /// ECN codepoint and block of the last sighting written, if its bytes were encoded from the model.
     ready: Option<(u8, Prepared)>,
@@ -128,7 +129,7 @@ impl<'a> Sent<'a> {
     }
 }
 
-/// A packet at a tap.
+/// Sighting of a packet at a tap.
 #[derive(Clone, Copy)]
 struct Glimpse<'a> {
     t: Time,
@@ -150,7 +151,7 @@ pub struct Capture<'a> {
     hosts: usize,
     packets: Vec<Sent<'a>>,
     glimpses: Vec<Glimpse<'a>>,
-    /// The two ends of each flow.
+    /// Addresses, ports and options of both ends of each flow.
     ends: Vec<[End; 2]>,
     names: Vec<String>,
     framing: Option<Framing>,
@@ -295,7 +296,7 @@ impl<'c> Format<'c> {
         let mut bytes = std::mem::take(&mut self.bytes);
         let wire_len = self.bytes_of(sent, glimpse.ecn, glimpse.bytes, &mut bytes);
         self.bytes = bytes;
-        self.say(sent, wire_len);
+        self.write_comment(sent, wire_len);
         wire_len
     }
 
@@ -313,8 +314,8 @@ impl<'c> Format<'c> {
         &mut sent.ready.insert((ecn, block)).1
     }
 
-    /// Appends the first bytes of a packet with this ECN codepoint, or the bytes recorded at the tap. Returns
-    /// the packet's length.
+    /// Appends the packet with this ECN codepoint, cut to the snap length, or the bytes recorded at the tap.
+    /// Returns the packet's length.
     fn bytes_of(&self, sent: &Sent<'_>, ecn: u8, seen: Option<&[u8]>, bytes: &mut Vec<u8>) -> u32 {
         match &sent.body {
             Body::Segment { .. } => self.body(&sent.body, ecn, self.keep, bytes),
@@ -373,8 +374,8 @@ impl<'c> Format<'c> {
         }
     }
 
-    /// Writes the ground truth about a packet as comment; `key=value` words, readable by programs.
-    fn say(&mut self, sent: &Sent<'_>, wire_len: u32) {
+    /// Writes the ground truth about a packet as its comment: `key=value` words, readable by programs.
+    fn write_comment(&mut self, sent: &Sent<'_>, wire_len: u32) {
         let text = &mut self.comment;
         text.clear();
         match sent.number {

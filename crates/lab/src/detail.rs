@@ -1,4 +1,4 @@
-//! Tables of repetitions in detail: every event, and time series.
+//! Event and time-series tables of repetitions: columns and rows of `events.parquet` and `series.parquet`.
 //!
 //! `events.parquet` has a row for each event of path, transport and radio (docs/events.md), `series.parquet` one for each
 //! sample of [`crate::series`]. Both are sorted by cell, repetition and time; events of one instant keep their order.

@@ -1,7 +1,7 @@
-//! Data dictionary of results: definition, unit, scope and empty values of every metric.
+//! Data dictionary of results (page docs/results.md): definition, unit, scope and empty values of every
+//! metric.
 //!
-//! The page docs/results.md is generated from it; a test compares the page with the columns of a Parquet
-//! file.
+//! A test compares the page with the columns of a Parquet file.
 
 use crate::measure::columns;
 use crate::series::SERIES;

@@ -1,9 +1,11 @@
-//! Forecast of a run from pilot runs: simulated time, packets, frames, events, memory and processor time.
+//! Cost estimate of a run from pilot repetitions: simulated time, packets, frames, events, memory and
+//! processor time.
 //!
-//! Some repetitions of the grid are run as [`crate::once`] runs them, drain included, for a bounded number of
-//! wake-ups. A repetition that ends within the bound is known exactly, except for its weather; a longer one
-//! is extrapolated along the progress of its flows. Processor time and memory are the pilots' own, from the
-//! driver's meters. A repetition with real kernels has no pilot and keeps the estimate of [`scenario::Cost`].
+//! Some repetitions of the grid are run as by [`crate::once`], drain included, for a bounded number of
+//! wake-ups. For a repetition that ends within the bound all counts are exact, except for other weather; a
+//! longer one is extrapolated along the progress of its flows. Processor time and memory are measured on the
+//! pilots with the driver's meters. A repetition with real kernels has no pilot and keeps the estimate of
+//! [`scenario::Cost`].
 
 use crate::once::{LOOK_EVERY, Running, finished};
 use crate::run::DRAIN;
@@ -15,7 +17,7 @@ use scenario::model::{App, Model};
 use scenario::{Cost, Scenario};
 use std::cell::Cell;
 
-/// Wake-ups of all pilots together; they take some tenths of a second in a release build.
+/// Bound on the wake-ups of all pilots together; they take some tenths of a second in a release build.
 const BUDGET: u64 = 1_500_000;
 /// Upper bound of pilot repetitions, spread over the grid.
 const PILOTS: u64 = 24;
@@ -29,7 +31,7 @@ const ARRIVAL: f64 = 1.5 / 8.0;
 /// time of a message, response or page (with the copy that is sorted); vectors that double included.
 const RECORDS: [f64; 3] = [220.0, 18.0, 20.0];
 
-/// Meters of the process, handed in by the driver.
+/// Meters of the process, passed in by the driver.
 #[derive(Clone, Copy)]
 pub struct Meters<'a> {
     /// Processor time of the calling thread so far.
@@ -138,8 +140,8 @@ struct Reading {
     resident: f64,
 }
 
-/// Meters of one pilot, and the processor time from which it counts: that before its cell was built, and the cost of
-/// the readings themselves (a read of resident memory costs as much as hundreds of wake-ups).
+/// Meters of one pilot, and the processor time that does not count: time before its cell was built, and cost
+/// of the readings (a read of resident memory costs as much as hundreds of wake-ups).
 struct Gauge<'a> {
     model: &'a Model,
     /// Both ends of each flow.
@@ -198,14 +200,14 @@ impl Reading {
             inside: network.packets_inside() as f64,
             progress: flows.map(bulk).sum::<u64>() as f64,
             processor: gauge.processor(),
-            // Before the reports of the ends, which are copies.
+            // Read before the reports of the ends are copied, which takes memory.
             resident: gauge.resident(),
             records: gauge.free(|| gauge.records(network)),
         }
     }
 
-    /// Extrapolates the counters that grow with work: packets, hops, frames, wake-ups, records, processor time.
-    /// Adds `times` the difference to `before`.
+    /// Extrapolates the counters that grow with work: packets, hops, frames, wake-ups, records, processor
+    /// time. Adds `times` the difference `self - before` to `self`.
     fn on(self, before: Reading, times: f64) -> Reading {
         let on = |now: f64, before: f64| now + (now - before).max(0.0) * times;
         Reading {
@@ -273,8 +275,8 @@ fn pilot(model: &Model, repetition: u64, budget: u64, meters: Meters<'_>, began:
     (forecast, now.wakes as u64)
 }
 
-/// End of the workloads and counters after the drain, for a repetition that is at `now` within its workloads.
-/// The second half of the interval is extrapolated.
+/// End of the workloads, s, and counters after the drain, for a repetition that is at `now` within its
+/// workloads. Extrapolates the interval from `half` to `now`.
 fn worked_on(model: &Model, world: &World, half: Reading, now: Reading) -> (f64, Reading) {
     let end = end_of(model, world, half, now);
     let lasted = (now.at - half.at).max(1e-9);
@@ -310,7 +312,7 @@ fn drained_on(from: Reading, now: Reading) -> Reading {
     now.on(from, times)
 }
 
-/// Expected end of the workloads of a repetition that is at `now`.
+/// Expected end of the workloads, s, of a repetition that is at `now`.
 fn end_of(model: &Model, world: &World, from: Reading, now: Reading) -> f64 {
     let limit = model.run.limit.as_secs_f64();
     let mut end = 0.0f64;
@@ -335,7 +337,7 @@ fn end_of(model: &Model, world: &World, from: Reading, now: Reading) -> f64 {
     end.clamp(now.at, limit.max(now.at))
 }
 
-/// Bytes of a bulk flow.
+/// Total bytes of a bulk flow; `None` for other workloads.
 fn bytes(flow: &scenario::model::Flow) -> Option<f64> {
     match flow.app {
         App::Bulk { bytes, .. } => bytes.map(|bytes| bytes as f64),

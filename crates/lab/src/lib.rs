@@ -1,4 +1,5 @@
-//! Runs in virtual time: repetitions, grids, measures, reproduced experiments.
+//! Runs of scenarios in virtual time: repetitions, sweeps of a grid, metrics, captures, pictures, and
+//! reproduction of published experiments.
 
 pub mod capture;
 pub mod detail;

@@ -1,5 +1,6 @@
-//! Measures of a flow: numbers from the reports of its two ends and from the ledger (ground truth). Names are
-//! those of the scenario's expectations.
+//! Metrics of each flow from the reports of its two ends and from the ledger (ground truth).
+//!
+//! Metrics have the names of the scenario's expectations.
 
 use base::rng::Seed;
 use base::truth::{Cause, Ledger, Retransmission};
@@ -14,7 +15,7 @@ use scenario::model::Model;
 use std::collections::BTreeSet;
 use transport::tcp::sender::Verdicts;
 
-/// One flow's numbers.
+/// Metric values of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowMeasures {
     /// Values by position in [`Metric::ALL`]; `None` where a metric does not apply.
@@ -29,7 +30,7 @@ impl FlowMeasures {
     }
 }
 
-/// The columns of a table of measures.
+/// The columns of a table of flow metrics.
 pub fn columns() -> Vec<Column> {
     Metric::ALL
         .iter()
@@ -54,7 +55,7 @@ pub fn columns() -> Vec<Column> {
         .collect()
 }
 
-/// Measures every flow of a finished run.
+/// Metrics of every flow of a finished run.
 pub fn flows(model: &Model, world: &World, repetition: u64, limit: Time) -> Vec<FlowMeasures> {
     let seed = Seed { seed: model.run.seed, repetition };
     let mut all: Vec<FlowMeasures> =
@@ -108,18 +109,18 @@ pub struct Tally {
     pub unneeded: u64,
     /// Timeouts whose retransmission was unneeded.
     pub spurious_timeouts: u64,
-    /// All other timeouts.
+    /// Timeouts whose retransmission was needed.
     pub genuine_timeouts: u64,
     /// Fast retransmits whose retransmission was unneeded.
     pub spurious_fast: u64,
     /// Runs of consecutive timeouts for one segment whose first timeout was spurious.
     pub spurious_rows: u64,
-    /// All other runs of timeouts.
+    /// Runs of consecutive timeouts whose first timeout was genuine.
     pub genuine_rows: u64,
 }
 
 impl Tally {
-    /// Counts these verdicts.
+    /// Tally of these verdicts.
     pub fn of(verdicts: &[Retransmission]) -> Tally {
         let mut tally = Tally::default();
         tally.add(verdicts);
@@ -154,7 +155,7 @@ fn unneeded_carried(verdicts: &[Retransmission], ledgers: &[&Ledger]) -> usize {
     verdicts.iter().filter(|v| v.unneeded && !queued.contains(&v.ordinal)).count()
 }
 
-/// Longest of these idle intervals, without the parts during which a gate was closed.
+/// Longest of these idle intervals, less the time in which a gate was closed.
 pub(crate) fn longest_silence(model: &Model, silences: &[(Time, Time)], seed: Seed) -> Span {
     let Some(&(_, end)) = silences.last() else { return Span::ZERO };
     let mut closed: Vec<(Time, Time)> =
@@ -222,7 +223,7 @@ impl Counted<'_> {
         closures(model, seed, end).iter().filter(|c| c.1 >= self.start).count() as f64
     }
 
-    /// Data that arrived too late, by the receiver's counter; `again` retransmissions were unneeded.
+    /// Counters of data that arrived after their deadline; `again` is the number of unneeded retransmissions.
     pub(crate) fn late(&self, metric: Metric, again: u64) -> Option<f64> {
         let (received, late) = (self.to.counters.data_received as f64, self.to.counters.data_late as f64);
         match metric {
@@ -233,7 +234,7 @@ impl Counted<'_> {
         }
     }
 
-    /// Counter that only the protocol has, summed over both ends.
+    /// Sum over both ends of a counter that one protocol defines.
     pub(crate) fn named(&self, metric: Metric) -> Option<f64> {
         let ends = self.from.named.iter().chain(&self.to.named);
         ends.filter(|(name, _)| *name == metric.name()).map(|(_, value)| *value).reduce(|a, b| a + b)

@@ -1,6 +1,6 @@
-//! One repetition in virtual time.
+//! Driver of one repetition in virtual time: workloads, drain, evaluation.
 //!
-//! A repetition runs until every workload is done and then until no packet is under way, so that the fate of
+//! A repetition runs until every workload is done and then until no packet is in flight, so that the fate of
 //! every packet is known ([`crate::run`]).
 
 use crate::run::{self, DRAIN, Pending, Run};
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use crate::run::{RunOutcome, finished};
 
-/// Records kept beside the counters.
+/// Optional recording and tie-break of a repetition.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Keep the events of path and transport.
@@ -95,11 +95,11 @@ pub(crate) fn run_in_parts<E>(
     Ok(())
 }
 
-/// A repetition under way, in three phases: workloads, drain, evaluation.
+/// A running repetition, in three phases: workloads, drain, evaluation.
 pub(crate) struct Running<'m> {
     run: Run<'m>,
     pending: Pending,
-    /// End of the drain, once it has begun.
+    /// Latest end of the drain, once the drain has begun.
     drained: Option<Time>,
 }
 
@@ -112,7 +112,7 @@ impl<'m> Running<'m> {
         Running { run, pending, drained: None }
     }
 
-    /// Runs to the end; `None` once `goes_on` returns false.
+    /// Runs to the end and returns the outcome; `None` once `goes_on` returns false.
     fn judged(mut self, goes_on: &dyn Fn() -> bool) -> Option<RunOutcome> {
         let mut stopped = |_: &Network| !goes_on();
         if !self.work(&mut stopped) || !self.drain(&mut stopped) {
@@ -145,7 +145,7 @@ impl<'m> Running<'m> {
         !halted
     }
 
-    /// Closes background loads and runs until no packet is under way. Returns false if `stopped` ended it
+    /// Closes background loads and runs until no packet is in flight. Returns false if `stopped` ended it
     /// earlier; a further call continues.
     pub(crate) fn drain(&mut self, stopped: &mut dyn FnMut(&Network) -> bool) -> bool {
         let run = &mut self.run;
@@ -164,7 +164,7 @@ impl<'m> Running<'m> {
         true
     }
 
-    /// Measures of the flows and populations.
+    /// Metrics of the flows and populations.
     pub(crate) fn judge(self) -> RunOutcome {
         let complete = self.pending.is_empty();
         self.run.measured(complete)

@@ -1,8 +1,8 @@
-//! Packet positions over time: every hop of every packet of one repetition, in columns.
+//! Packet positions of one repetition over time, as columns: for each packet and link, times of enqueue,
+//! service start, and delivery or drop.
 //!
-//! A viewer with a time slider needs the packets in each queue and on each link at time t. Three instants per
-//! packet and link suffice: enqueued, service started, delivered or dropped. They come from the repetition's
-//! trace. A link is any element that records [`Event::Enqueued`].
+//! A viewer with a time slider shows the packets in each queue and on each link at time t from these three
+//! times. They are taken from the repetition's trace. A link is any element that records [`Event::Enqueued`].
 
 use crate::once::{Options, run_once};
 use base::event::{Event, Record};
@@ -27,7 +27,7 @@ pub struct PacketPositions {
     pub until: f64,
     /// Hops left out because there were more than [`MOST_HOPS`].
     pub left_out: u64,
-    /// Gates while closed and states while in force: name, from, until.
+    /// Intervals of closed gates and of states: name, start, end, s.
     pub weather: Vec<(String, f64, f64)>,
 }
 
@@ -36,17 +36,17 @@ pub struct PacketPositions {
 pub struct Hops {
     /// Index into [`PacketPositions::links`].
     pub link: Vec<u32>,
-    /// Packet id.
+    /// Packet number.
     pub packet: Vec<u64>,
     /// Bytes on the link.
     pub size: Vec<u32>,
     /// 0 acknowledgements and other packets without data, 1 new data, 2 retransmission.
     pub kind: Vec<u8>,
-    /// Joined the queue, s.
+    /// Time of arrival in the queue, s.
     pub enqueued: Vec<f64>,
-    /// Transmission began, s; absent for a packet dropped before.
+    /// Start of transmission, s; absent for a packet dropped in the queue.
     pub started: Vec<Option<f64>>,
-    /// Left the link at its far end, or was dropped, s; absent for a packet inside at the end of the run.
+    /// Time of delivery or drop, s; absent for a packet still on the link at the end of the run.
     pub ended: Vec<Option<f64>>,
     /// True for a dropped packet.
     pub dropped: Vec<bool>,

@@ -1,4 +1,5 @@
-//! Time-sequence picture of one flow, from its trace and the ground truth about every copy of a segment.
+//! Time-sequence picture of one flow, as data: segments, ACKs, drops, windows and timers of a traced
+//! repetition, with ground-truth verdicts on retransmissions.
 
 mod radio;
 pub(crate) mod states;
@@ -116,7 +117,7 @@ pub fn draw(
 /// A picture under construction; events are added in time order.
 struct Drawing<'a> {
     p: Picture,
-    /// Element of the data's sender; below, of the receiver.
+    /// Element of the data's sender.
     from: ElementId,
     to: ElementId,
     names: &'a [String],

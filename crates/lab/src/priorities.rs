@@ -1,4 +1,5 @@
-//! Flows under receiver congestion managers of a running network, with their priorities (CM-07).
+//! Priorities, windows and shares of the flows under receiver congestion managers of a running network
+//! (CM-07).
 
 use base::Time;
 use host::Manager;
@@ -21,9 +22,9 @@ pub struct Flow {
     pub flow: String,
     /// Weight, which `FLOW.priority=WEIGHT` sets.
     pub priority: u32,
-    /// Connections that receive data; 0 for datagrams.
+    /// Number of connections that receive data; 0 for datagrams.
     pub connections: usize,
-    /// Bytes that its connections may offer together; none for datagrams.
+    /// Sum of the windows that its connections may advertise, bytes; none for datagrams.
     pub window_bytes: Option<u64>,
     /// Bytes received in order; none for datagrams.
     pub received_bytes: Option<u64>,
@@ -32,13 +33,13 @@ pub struct Flow {
 }
 
 impl Managers {
-    /// Those of a scenario.
+    /// Congestion managers of a scenario.
     pub fn of(model: &Model, world: &World) -> Managers {
         let name = |&(node, id): &(usize, ElementId)| (model.nodes[node].name.clone(), id);
         Managers(world.managers.iter().map(name).collect())
     }
 
-    /// Their flows at `now`, after everything due is done.
+    /// Managed flows at `now`, after all events due by then.
     pub fn list(&self, network: &mut Network, now: Time) -> Vec<Flow> {
         if self.0.is_empty() {
             return Vec::new();
@@ -51,7 +52,7 @@ impl Managers {
                 flow: one.name,
                 priority: one.priority,
                 connections: one.connections,
-                // A link without a limit has no window.
+                // A link without a limit yields no finite window.
                 window_bytes: one.window.filter(|window| *window < 1 << 53),
                 received_bytes: one.received,
                 share: one.share,

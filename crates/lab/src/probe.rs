@@ -1,9 +1,9 @@
-//! Probes: numbers from the trace of one repetition, for claims about single events, such as the duration of
-//! a repair, the segments sent on each ACK, the course of the RTO.
+//! Probes: values measured in the trace of one repetition, for claims about single events: duration of a
+//! recovery, segments sent on each ACK, RTO over time.
 //!
 //! "The event" is the first gate closure; without a gate (a change of rate), the first timeout. It ends when
-//! the gate opens. "The train" is the ACKs of segments sent before the first timeout that arrive after all,
-//! from the end of the event to the recovery point (`snd_max` at that timeout).
+//! the gate opens. "The train" is the ACKs of segments sent before the first timeout that arrive after the
+//! event, up to the recovery point (`snd_max` at that timeout).
 
 mod change;
 mod lifetime;
@@ -70,7 +70,7 @@ pub fn is_probe(name: &str) -> bool {
     PROBES.iter().chain(more.into_iter().flatten()).any(|(n, _)| *n == name)
 }
 
-/// Value by probe, from one trace; a probe without a value is absent.
+/// Value by probe name, from one trace; a probe without a value is absent.
 pub type Readings = BTreeMap<&'static str, f64>;
 
 struct Sent {
@@ -83,12 +83,12 @@ struct Sent {
 #[derive(Default)]
 struct TraceFacts {
     sent: Vec<Sent>,
-    /// Time and number of each cumulative ACK that advances.
+    /// Time, s, and number of each cumulative ACK that advances.
     acks: Vec<(f64, u64)>,
     timeouts: Vec<(f64, u64)>,
     fast: usize,
     verdicts: Vec<(f64, bool)>,
-    /// Time, RTO, smoothed RTT, RTT variation.
+    /// Time, RTO, SRTT, RTTVAR; s.
     timer: Vec<(f64, f64, f64, f64)>,
     thresholds: Vec<(f64, u32)>,
     go_back_n: usize,
@@ -252,7 +252,7 @@ fn after(s: &TraceFacts, over: f64, out: &mut Readings) {
     out.insert("burst", burst as f64);
 }
 
-/// Course of the RTO.
+/// RTO before and after the event.
 fn timer(s: &TraceFacts, began: f64, over: f64, out: &mut Readings) {
     let Some(before) = s.timer.iter().rfind(|x| x.0 < began) else { return };
     out.insert("rto_before_s", before.1);
@@ -278,7 +278,7 @@ fn timer(s: &TraceFacts, began: f64, over: f64, out: &mut Readings) {
     out.insert("rto_gap_s", gap);
 }
 
-/// Segments sent while the train arrives.
+/// Segments sent while the ACKs of the train arrive.
 fn train(s: &TraceFacts, timeout: f64, over: f64, rate: Option<f64>, out: &mut Readings) {
     let point = s.sent.iter().filter(|x| x.t < timeout).map(|x| x.end).max().unwrap_or(0);
     let start = over.max(timeout);
@@ -298,7 +298,7 @@ fn train(s: &TraceFacts, timeout: f64, over: f64, rate: Option<f64>, out: &mut R
     if let Some(rate) = rate
         && unqueued.is_finite()
     {
-        // From one ACK to another, so that the interval is a whole number of ACK spacings.
+        // From one ACK to another ACK, so that the interval is a whole number of ACK spacings.
         let until = train.iter().copied().find(|t| *t >= begins + unqueued).unwrap_or(ends);
         let sent = s.sent.iter().filter(|x| x.t >= begins && x.t < until).count() as f64;
         out.insert("train_rate_ratio", sent * f64::from(s.packet) * 8.0 / (until - begins).max(1e-9) / rate);

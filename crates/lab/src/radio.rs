@@ -1,4 +1,5 @@
-//! Radio metrics of a flow: the counters of the mobiles on whose bearers it runs.
+//! Radio metrics of a flow over GPRS, circuit, WCDMA and cdma2000 bearers: block and retransmission counters,
+//! octets on the air, charges, circuit losses.
 
 use crate::measure::FlowMeasures;
 use ::radio::cell::Cell;
@@ -6,6 +7,7 @@ use ::radio::cell::counts::{DirectionCounts, UserCounts};
 use ::radio::coding::Scheme;
 use ::radio::framed::config::Cause;
 use ::radio::framed::element::Framed;
+use ::radio::pcu::Station;
 use ::radio::tdma;
 use scenario::build::World;
 use scenario::metric::Metric;
@@ -33,7 +35,12 @@ pub(crate) fn add(model: &Model, world: &World, all: &mut [FlowMeasures]) {
             .filter_map(|i| world.network.element::<Framed>(world.bearers.get(*i)?.0))
             .map(Framed::disconnections)
             .collect();
+        let real = |i: &usize| matches!(&model.bearers[*i].kind, BearerKind::Gprs(of) if of.pcu.is_some());
+        let unknown = bearers.iter().any(real);
         for (metric, value) in Metric::ALL.iter().zip(&mut measures.values) {
+            if unknown && is_inside_the_pcu(*metric) {
+                continue;
+            }
             let number = number(*metric, &counts)
                 .or_else(|| bill(*metric, &paid))
                 .or_else(|| disconnections(*metric, &lost));
@@ -44,16 +51,41 @@ pub(crate) fn add(model: &Model, world: &World, all: &mut [FlowMeasures]) {
     }
 }
 
-/// The counters of a bearer's mobile.
+/// Metrics whose values a real PCU keeps to itself, or that its bearer does not have: its send window, the time to
+/// repair a block, the coding scheme of each block, LLC in acknowledged mode, deletion at changes of cell.
+fn is_inside_the_pcu(metric: Metric) -> bool {
+    use Metric::*;
+    matches!(
+        metric,
+        RlcStalls
+            | RlcStalled
+            | RlcRepair
+            | RadioOctets
+            | RadioOctetsUnbilled
+            | BillGateway
+            | BillRadio
+            | BillSurcharges
+            | LlcDuplicates
+            | LlcRepeated
+            | LlcRepeatedOctets
+            | LlcGap
+            | PacketsFlushed
+    )
+}
+
+/// Counters of the mobile of a bearer.
 pub(crate) fn counts(world: &World, bearer: usize) -> Option<UserCounts> {
     let (id, user) = *world.bearers.get(bearer)?;
     match world.network.element::<Cell>(id) {
         Some(cell) => cell.counts(user),
+        None if world.network.element::<Station>(id).is_some() => {
+            world.network.element::<Station>(id)?.user_counts(user)
+        }
         None => world.network.element::<Framed>(id).map(Framed::counts),
     }
 }
 
-/// Octets of a direction's radio blocks: new data, repeated data, and the remaining blocks, which are CS-1.
+/// Octets in radio blocks of a direction: new data, retransmitted data, and all other blocks, which are CS-1.
 fn octets(scheme: Scheme, up: bool, counts: &DirectionCounts) -> [u64; 3] {
     let block = u64::from(scheme.properties().octets[usize::from(up)]);
     let control = u64::from(Scheme::Cs1.properties().octets[usize::from(up)]);
@@ -76,7 +108,7 @@ fn on_air(kind: &BearerKind, counts: &UserCounts) -> [u64; 3] {
     [0, 1, 2].map(|i: usize| down[i] + up[i])
 }
 
-/// Cost of the use of bearers, and the part that volume charging omits.
+/// Cost metrics of bearers: total cost, and the part that volume charging omits.
 fn bill(metric: Metric, all: &[(&BearerKind, &UserCounts)]) -> Option<f64> {
     let air = |from: usize| -> f64 {
         let of =
@@ -111,7 +143,7 @@ fn bill(metric: Metric, all: &[(&BearerKind, &UserCounts)]) -> Option<f64> {
     (!bills.is_empty()).then(|| bills.iter().map(|b| b[at]).sum())
 }
 
-/// Losses of circuits by cause.
+/// Circuit disconnections by cause.
 fn disconnections(metric: Metric, all: &[[(Cause, u64); 3]]) -> Option<f64> {
     let cause = match metric {
         Metric::DisconnectionsHandover => Cause::Handover,

@@ -1,7 +1,8 @@
-//! Run loop of one repetition, for any clock: build, start, drive, drain, measure.
+//! Run loop of one repetition under any clock: build, start, drive, drain, evaluate.
 //!
-//! A [`Clock`] supplies what differs: real time (`emulate`), or real kernels in virtual time (`uml`). Virtual
-//! time with models only (`once`) has equal phases, so that a scenario has one meaning under all clocks.
+//! A [`Clock`] implements what differs: real time (`emulate`), or real kernels in virtual time (`uml`).
+//! Virtual time with models only (`once`) has the same phases, so that a scenario has one meaning under all
+//! clocks.
 
 use crate::measure::{self, FlowMeasures};
 use base::event::Category;
@@ -12,16 +13,16 @@ use path::{Network, Signal};
 use scenario::Model;
 use scenario::build::{Ends, World, build};
 
-/// Upper bound of the time in which packets leave the network after the end of all workloads.
+/// Upper bound of the drain: time in which packets leave the network after the end of all workloads.
 pub(crate) const DRAIN: Span = Span::from_secs(3600);
 
-/// A repetition that has been run.
+/// Result of a finished repetition.
 pub struct RunOutcome {
-    /// Measures of each flow, in the order of the model.
+    /// Metrics of each flow, in the order of the model.
     pub flows: Vec<FlowMeasures>,
     /// The network at the end of the run, with its trace.
     pub world: World,
-    /// Populations of networks of cells: name and measures, in the order of the model.
+    /// Populations of networks of cells: name and metrics, in the order of the model.
     pub populations: Vec<(String, FlowMeasures)>,
     /// True if every workload was done before the limit.
     pub complete: bool,
@@ -46,19 +47,19 @@ pub struct Run<'m> {
 pub enum RunEnd {
     /// Every workload was done before the limit.
     Complete,
-    /// The limit or the caller ended it first; the measures are those of an unfinished run.
+    /// The limit or the caller ended the run first; the metrics are those of an unfinished run.
     Incomplete,
-    /// The caller needs no measures.
+    /// The caller needs no metrics.
     Abandoned,
 }
 
-/// Clock of a repetition, with the endpoints outside of the model.
+/// Clock of a repetition, with the endpoints that are not part of the model.
 pub trait Clock {
     /// Error that prevents a repetition.
     type Error;
 
-    /// Adds endpoints to the network that the model lacks under this clock. Called once, before the network
-    /// starts.
+    /// Adds the endpoints that the model lacks under this clock to the network. Called once, before the
+    /// network starts.
     ///
     /// # Errors
     /// An endpoint is not available.
@@ -71,8 +72,8 @@ pub trait Clock {
         None
     }
 
-    /// Advances time until all workloads are done, the limit is reached or the caller stops it. Hands the
-    /// reports of outside endpoints to their ports. Called once, after the network has started.
+    /// Advances time until all workloads are done, the limit is reached or the caller stops it. Delivers the
+    /// reports of outside endpoints to their packet ports. Called once, after the network has started.
     ///
     /// # Errors
     /// An endpoint or a system call failed.
@@ -104,7 +105,7 @@ impl<'m> Run<'m> {
         Run { model, repetition, seed, limit, world: build(model, seed, tracer) }
     }
 
-    /// Closes background load.
+    /// Closes background loads.
     pub(crate) fn close_background(&mut self) {
         let network = &mut self.world.network;
         for &id in &self.world.backgrounds {
@@ -112,7 +113,7 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Closes background load, lets packets under way arrive, and measures.
+    /// Closes background loads, delivers packets in flight, and evaluates the metrics.
     fn finish(mut self, complete: bool) -> RunOutcome {
         self.close_background();
         if complete {
@@ -122,14 +123,14 @@ impl<'m> Run<'m> {
         self.measured(complete)
     }
 
-    /// Measures of the flows and populations.
+    /// Metrics of the flows and populations.
     pub(crate) fn measured(self, complete: bool) -> RunOutcome {
         let flows = measure::flows(self.model, &self.world, self.repetition, self.limit);
         let populations = crate::system::populations(self.model, &self.world, &flows, self.limit);
         RunOutcome { flows, populations, world: self.world, complete }
     }
 
-    /// Takes the network, for a driver that owns it; the caller puts it back.
+    /// Moves the network out, for a driver that owns it; the caller moves it back.
     pub fn take_network(&mut self) -> Network {
         std::mem::replace(&mut self.world.network, Network::new(0, Tracer::off()))
     }
@@ -164,7 +165,7 @@ pub fn wired(model: &Model, world: &World) -> Vec<path::ElementId> {
 pub struct Pending(Vec<Ends>);
 
 impl Pending {
-    /// Pending flows: these.
+    /// Pending set of these flows.
     pub fn new(flows: Vec<Ends>) -> Pending {
         Pending(flows)
     }

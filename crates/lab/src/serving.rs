@@ -1,7 +1,8 @@
-//! Serving cells of a running network, as the engineering mode of each mobile shows them (GP-45).
+//! Serving cell, TBF state, C/I and cell change of each mobile in a running network (GP-45), like the
+//! engineering mode of a phone.
 //!
-//! A GPRS bearer with the PCU of this project has one; circuits, W-CDMA and cdma2000 bearers have no cells, and the cells
-//! of a real PCU are its own.
+//! A GPRS bearer with the PCU model of this project has a display; circuits, WCDMA and cdma2000 bearers have
+//! no cells, and a real PCU manages its own cells.
 
 use base::Time;
 use path::{ElementId, Network};
@@ -13,72 +14,72 @@ use scenario::model::radio::BearerKind;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The mobiles that have a display: name of the bearer, its cell, number of the mobile there.
+/// Mobiles with a display: name of the bearer, element of its cell, number of the mobile in that cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mobiles(Vec<(String, ElementId, usize)>);
 
-/// One direction.
+/// Radio state of one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Direction {
     /// State of the TBF.
     pub tbf: String,
-    /// Its timeslots.
+    /// Number of timeslots of the TBF.
     pub timeslots: u8,
-    /// Coding scheme of data.
+    /// Coding scheme of data blocks.
     pub scheme: String,
-    /// C/I, dB; none where the block error rate is given.
+    /// C/I, dB; none where the scenario sets a block error rate.
     pub ci_db: Option<f64>,
 }
 
-/// A change of cell under way.
+/// A cell change in progress.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reselection {
-    /// Cell, BSC, routing area and SGSN it leads to.
+    /// Number of the target cell.
     pub cell: u32,
-    /// BSC.
+    /// Number of the target cell's BSC.
     pub bsc: u32,
-    /// Routing area.
+    /// Number of the target routing area.
     pub routing_area: u32,
-    /// SGSN.
+    /// Number of the target SGSN.
     pub sgsn: u32,
     /// Access to the new cell, seconds since t = 0.
     pub access_s: f64,
-    /// Downlink data flow again.
+    /// Time at which downlink data resume, seconds since t = 0.
     pub resumed_s: f64,
 }
 
-/// The display of one mobile.
+/// Radio state of one mobile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Serving {
-    /// The bearer.
+    /// Name of the bearer.
     pub bearer: String,
-    /// Cells that the mobile has had.
+    /// Number of the serving cell, counted over the cells that the mobile has used.
     pub cell: u32,
-    /// BSCs.
+    /// Number of the serving BSC.
     pub bsc: u32,
-    /// Routing areas.
+    /// Number of the routing area.
     pub routing_area: u32,
-    /// SGSNs.
+    /// Number of the SGSN.
     pub sgsn: u32,
-    /// Access to this cell, seconds since t = 0.
+    /// Time of access to the serving cell, seconds since t = 0.
     pub since_s: f64,
     /// Downlink.
     pub down: Direction,
     /// Uplink.
     pub up: Direction,
-    /// A change under way.
+    /// Cell change in progress.
     pub change: Option<Reselection>,
 }
 
 impl Mobiles {
-    /// Those of a scenario.
+    /// Mobiles of a scenario.
     pub fn of(model: &Model, world: &World) -> Mobiles {
         let all = model.bearers.iter().zip(&world.bearers);
         let cells = all.filter(|(bearer, _)| matches!(bearer.kind, BearerKind::Gprs(_)));
         Mobiles(cells.map(|(bearer, (id, user))| (bearer.name.clone(), *id, *user)).collect())
     }
 
-    /// Values of each at `now`, after all due events.
+    /// State of each mobile at `now`, after all events due by then.
     pub fn display(&self, network: &mut Network, now: Time) -> Vec<Serving> {
         if self.0.is_empty() {
             return Vec::new();

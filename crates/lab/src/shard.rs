@@ -1,5 +1,5 @@
-//! Shard of a sweep: a fixed share of its repetitions, so that several hosts divide a sweep without
-//! communication.
+//! Shard of a sweep: a fixed share of its repetitions, by number, so that several hosts divide a sweep
+//! without communication.
 //!
 //! A repetition has the number `repetition x cells + cell`. This number does not depend on the number of
 //! repetitions, so that a shard can be continued with more of them. A shard takes every n-th number, which
@@ -32,7 +32,7 @@ impl ShardPart {
         (self.first..self.end).contains(&number) && (number - self.first).is_multiple_of(self.step)
     }
 
-    /// Number of its repetitions in a sweep of `total`.
+    /// Number of its repetitions in a sweep of `total` repetitions.
     pub fn count(self, total: u64) -> u64 {
         total.min(self.end).saturating_sub(self.first).div_ceil(self.step)
     }
@@ -44,7 +44,7 @@ impl From<Shard> for ShardPart {
     }
 }
 
-/// One of several equal shares, written `3/16`.
+/// One of several equal shares of a sweep, written `3/16`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Shard {
     number: u32,

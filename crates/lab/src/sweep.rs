@@ -1,7 +1,7 @@
-//! Parallel sweep of a grid: batches, journal, order-independent results.
+//! Parallel sweep of a grid: repetitions run in batches on a thread pool, appended to the journal of a run
+//! folder.
 //!
-//! Repetitions are independent. A pool of threads runs them in small batches, and finished batches are
-//! appended to the run's journal. Results do not depend on the order in which repetitions finish.
+//! Results do not depend on the order in which repetitions finish.
 
 mod cells;
 mod unfinished;
@@ -32,7 +32,7 @@ pub struct Sweep {
     pub repetitions: u32,
     /// Part of the repetitions that this process runs.
     pub part: ShardPart,
-    /// Header of the results.
+    /// Header of the table of flows.
     pub header: Header,
     /// Tables of networks of cells, if a cell of the grid has any.
     pub tables: Option<Tables>,
@@ -82,14 +82,14 @@ pub struct SweepControl<'a> {
 pub struct RepetitionResults {
     /// Measures of each flow, then of each command that is not a server, in the order of the model.
     pub measures: Vec<FlowMeasures>,
-    /// Populations of networks of cells.
+    /// Names and metrics of the populations of networks of cells.
     pub populations: Vec<(String, FlowMeasures)>,
-    /// Rows of the further tables, in the order of [`tables::all`].
+    /// Rows of the further tables (users, cells and others), in the order of [`tables::all`].
     pub beside: Vec<tables::Rows>,
 }
 
 impl RepetitionResults {
-    /// Results of an outcome; tables only for models that have some.
+    /// Results of an outcome, with rows of further tables if the model fills any.
     pub fn of(model: &Model, outcome: RunOutcome) -> RepetitionResults {
         let tables = tables::wanted(model);
         let limit = base::Time::ZERO + model.run.limit;
@@ -98,8 +98,8 @@ impl RepetitionResults {
     }
 }
 
-/// Runs repetitions with real kernels in virtual time. Implementations start processes, which this crate does
-/// not.
+/// Runner of repetitions with real kernels in virtual time. Implementations start processes, which this crate
+/// does not.
 pub trait RepetitionPlayer: Sync {
     /// Runs one repetition of a cell; `None` if it was stopped before its end.
     ///
@@ -126,7 +126,7 @@ pub trait RepetitionPlayer: Sync {
     /// Runs a repetition again and draws one of its flows; `None` without support for pictures.
     ///
     /// # Errors
-    /// Errors of [`Player::play`].
+    /// Errors of [`RepetitionPlayer::play`].
     fn draw(&self, _model: &Model, _repetition: u64, _flow: usize) -> Result<Option<Picture>, Refused> {
         Ok(None)
     }
@@ -142,7 +142,7 @@ pub struct Refused {
     pub message: String,
     /// Remedy; may be empty.
     pub mend: String,
-    /// True if the scenario is at fault, false if the machine is.
+    /// True if the scenario causes the error, false if the machine does.
     pub asked: bool,
 }
 
@@ -154,13 +154,13 @@ pub enum SweepError {
     Scenario(Diagnostics),
     /// The results could not be stored.
     Results(Error),
-    /// This flow has a real kernel's transport, and the caller supplied no [`Player`].
+    /// This flow has a real kernel's transport, and the caller supplied no [`RepetitionPlayer`].
     Real(String),
     /// A repetition with real kernels could not be run.
     Refused(Refused),
     /// Threads could not be started.
     Threads(String),
-    /// Panic in one repetition; the other repetitions are kept. The text is the command that reproduces it.
+    /// Panic in one repetition; all other repetitions are kept. The text is the command that reproduces it.
     Fault(String),
 }
 
@@ -212,7 +212,7 @@ fn batch(todo: u64, threads: usize) -> usize {
     (todo / (4 * threads.max(1) as u64)).clamp(1, BATCH) as usize
 }
 
-/// Maps `each` over all items in order, on the number of threads that [`Control::jobs`] prescribes.
+/// Maps `each` over all items in order, on the number of threads in [`SweepControl::jobs`].
 pub(crate) fn on_all_threads<T: Sync, R: Send>(
     jobs: usize,
     all: &[T],
@@ -235,7 +235,7 @@ pub struct SweepResult {
     pub done: u64,
     /// True if all repetitions are finished.
     pub complete: bool,
-    /// True if the folder holds further repetitions, outside of this sweep.
+    /// True if the folder contains further repetitions, outside of this sweep.
     pub beyond: bool,
 }
 
@@ -316,7 +316,7 @@ impl Sweep {
         self
     }
 
-    /// Number of repetitions of its part.
+    /// Number of repetitions in this sweep's part.
     pub fn total(&self) -> u64 {
         self.part.count(self.cells.len() as u64 * u64::from(self.repetitions))
     }
@@ -334,7 +334,7 @@ impl Sweep {
             None => Vec::new(),
         };
         self.read_tables(folder.as_deref())?;
-        // The folder may hold more repetitions than this sweep; they are left out.
+        // The folder may contain more repetitions than this sweep; those are left out.
         rows.retain(|row| self.holds(row.cell, row.repetition));
         let mut done = FinishedSet::none(self.repetitions);
         rows.iter().for_each(|row| done.add(row.cell, row.repetition));
@@ -365,13 +365,13 @@ impl Sweep {
         Ok(SweepResult { done, complete, beyond })
     }
 
-    /// Whether a repetition belongs to the part of this sweep.
+    /// Whether a repetition belongs to this sweep.
     pub fn holds(&self, cell: u32, repetition: u64) -> bool {
         let cells = self.cells.len() as u64;
         repetition < u64::from(self.repetitions) && self.part.holds(cell, repetition, cells)
     }
 
-    /// Reads the kept rows of tables that earlier runs wrote.
+    /// Reads the rows of small tables that earlier runs wrote.
     fn read_tables(&self, folder: Option<&RunFolder>) -> Result<(), SweepError> {
         if let (Some(folder), Some(tables)) = (folder, &self.tables) {
             for name in Tables::KEPT {
@@ -382,7 +382,7 @@ impl Sweep {
     }
 
     /// Runs the unfinished repetitions on all threads and passes each batch to `take`. Returns the number of
-    /// finished repetitions and whether all are.
+    /// finished repetitions, and whether all repetitions are finished.
     fn drive(
         &self,
         done: FinishedSet,
@@ -492,7 +492,7 @@ struct SweepWorker<'a> {
 }
 
 impl SweepWorker<'_> {
-    /// Runs one repetition. A panic becomes a fault with the command that reproduces it.
+    /// Runs one repetition. Converts a panic to a fault with the command that reproduces it.
     fn one_or_fault(
         &mut self,
         cell: u32,
@@ -536,7 +536,7 @@ impl SweepWorker<'_> {
         let Some(RepetitionResults { measures, populations, beside }) = played else { return Ok(None) };
         let commands = model.commands.iter().filter(|command| !command.serves);
         let names = model.flows.iter().map(|flow| &flow.name).chain(commands.map(|command| &command.name));
-        // Members of a population have tables of their own; here a population is one row.
+        // Members of a population have tables of their own; in the table of flows a population is one row.
         let named = names.zip(measures).enumerate().filter(|(i, _)| model.system_of(*i).is_none());
         let named = named.map(|(_, named)| named).map(|(name, measures)| (name.clone(), measures));
         let named = named.chain(populations);

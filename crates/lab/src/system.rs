@@ -1,4 +1,5 @@
-//! Measures of networks of cells: one row for each population; [`tables`] for users, cells, timeslots and radio.
+//! Metrics of populations in networks of cells: one row for each population, from its members' flows, cell
+//! changes and delays; result tables in [`tables`].
 
 mod bearers;
 pub(crate) mod definitions;
@@ -61,8 +62,8 @@ fn transfers(world: &World, flow: usize) -> Vec<Transfer> {
     seen(ends.from).map(|stats| stats.transfers).unwrap_or_default()
 }
 
-/// Numbers of cell changes and of spurious timeouts: after the first change of a transfer, and after later
-/// ones.
+/// Spurious timeouts by cell change: number of first changes in a transfer and of later ones, and of spurious
+/// timeouts after each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct AfterChanges {
     changes: [u64; 2],
@@ -88,7 +89,7 @@ impl AfterChanges {
     }
 }
 
-/// Instants of spurious timeouts of a flow, both directions; consecutive timeouts of one segment count once.
+/// Times of spurious timeouts of a flow, both directions; consecutive timeouts of one segment count once.
 fn spurious_timeouts(world: &World, flow: usize) -> Vec<Time> {
     let mut all = Vec::new();
     for ledger in world.network.ledgers().iter().skip(2 * flow).take(2) {

@@ -1,4 +1,5 @@
-//! Trace-event timeline of one repetition: window, timer, queues, radio and losses on one time axis.
+//! Trace-event timeline (JSON) of one flow of a repetition: progress, window, timer, queues, radio states and
+//! losses on one time axis.
 //!
 //! JSON array format of trace events, which Perfetto (ui.perfetto.dev) and `chrome://tracing` open. One track
 //! per layer: progress of the application, window and timer of the sender, each queue, gates and states,
@@ -8,7 +9,7 @@ use crate::packet_positions::PacketPositions;
 use report::{Picture, Truth};
 use serde_json::{Value, json};
 
-/// Process id; layers are its threads.
+/// Process id; each track is a thread of it.
 const PROCESS: u32 = 1;
 
 /// Trace-event document for one flow of a repetition.
@@ -105,7 +106,7 @@ mod tests {
     use crate::{packet_positions::packet_positions, picture::picture};
 
     #[test]
-    fn tracks_hold_what_the_picture_and_the_film_hold() {
+    fn tracks_contain_the_picture_and_packet_positions() {
         let text = include_str!("../../../experiments/seawind/case-study.scenario.toml");
         let scenario = scenario::read("study", text.as_bytes(), &scenario::NoFiles).unwrap();
         let model = scenario.first();

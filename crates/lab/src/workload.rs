@@ -1,5 +1,6 @@
-//! Measures of workloads of requests, pages or messages: times at the ends, and cost in packets, summed over
-//! both directions where both carry data.
+//! Metrics of workloads of requests, pages, messages or datagrams: times at the ends, and cost in packets.
+//!
+//! Costs are summed over both directions where both carry data.
 
 use crate::measure::{Counted, FlowMeasures, Tally};
 use base::rng::Seed;
@@ -14,7 +15,7 @@ use transport::tcp::sender::Verdicts;
 struct View<'a> {
     from: &'a AppStats,
     to: &'a AppStats,
-    /// True for request and reply.
+    /// True for request and reply workloads.
     asks: bool,
     counted: &'a Counted<'a>,
     start: Time,
@@ -78,7 +79,7 @@ impl View<'_> {
     }
 }
 
-/// Measures a flow of requests, pages or messages over any transport. Datagrams are never retransmitted.
+/// Metrics of a flow of requests, pages or messages over any transport. Datagrams are never retransmitted.
 /// Metrics of the retransmission timer are absent if the timer cannot be seen from outside.
 pub(crate) fn measure(model: &Model, flow: &Flow, counted: &Counted<'_>, seed: Seed) -> FlowMeasures {
     let Counted { from, to, ledgers, start, now } = counted;

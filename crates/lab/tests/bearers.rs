@@ -3,6 +3,7 @@
 use lab::once::{Options, RunOutcome, run_once};
 use scenario::Model;
 use scenario::metric::Metric;
+use testkit::Download;
 
 fn play(model: &Model) -> RunOutcome {
     run_once(model, 0, Options::default())
@@ -14,7 +15,11 @@ fn metric(outcome: &RunOutcome, flow: usize, metric: Metric) -> f64 {
 
 /// One download over a GPRS bearer with these keys.
 fn gprs(keys: &str, more: &str) -> RunOutcome {
-    let text = format!(
+    play(&testkit::model::<&str>(&gprs_text(keys, more, "\"tcp\""), &[]))
+}
+
+fn gprs_text(keys: &str, more: &str, transport: &str) -> String {
+    format!(
         r#"
         williwaw = 1
         [[hop]]
@@ -27,12 +32,12 @@ fn gprs(keys: &str, more: &str) -> RunOutcome {
         name = "transfer"
         from = "server"
         to = "phone"
+        transport = {transport}
         app = {{ bulk = {{ bytes = "100 kB" }} }}
         [run]
         limit = "20 min"
         "#
-    );
-    play(&testkit::model::<&str>(&text, &[]))
+    )
 }
 
 /// CH-03, CH-04, CH-05: omissions of a bill by volume, and a tariff with surcharges by cause.
@@ -252,4 +257,54 @@ fn tables_of_gprs_bearers() {
     assert!(sum(0, "octets_down") > 100_000.0);
     assert!((sum(2, "use_down") - sum(1, "erlang_down")).abs() < 1e-9 && sum(1, "erlang_down") > 0.1);
     assert!(lab::system::tables::wanted(&model));
+}
+
+/// MO-01: a link outage, a handover, a voice call of higher priority and a scheduler that serves another mobile first each
+/// interrupt a download for seconds. Nothing is lost, and the retransmission timer expires spuriously.
+#[test]
+fn mo_01_four_causes_of_delay_spikes() {
+    let window = "{ tcp = { window = \"8 KiB\" } }";
+    let link = |faults: &str| {
+        let path = Download::over("30 kbit/s", "300 ms").unlimited().faults(faults).transport(window);
+        play(&testkit::model::<&str>(&path.text(), &[]))
+    };
+    let bearer = |keys: &str| play(&testkit::model::<&str>(&gprs_text(keys, "", window), &[]));
+    let turns = |turn: u32| {
+        let text = include_str!("../../../experiments/overview/turns.scenario.toml");
+        play(&testkit::model(text, &[format!("hop.first.radio.gprs.turn={turn}")]))
+    };
+    let outage = "[[hop.gate]]\nname = \"tunnel\"\nspikes = [[\"15 s\", \"8 s\"]]";
+    let causes = [
+        ("link outage", link(""), link(outage)),
+        ("handover", bearer(""), bearer("reselection = { at = [\"15 s\"], outage = \"8 s\", deletes = 0 }")),
+        ("voice call", bearer(""), bearer("voice = { every = \"15 s\", lasts = \"8 s\" }")),
+        ("scheduler", turns(1), turns(400)),
+    ];
+    for (cause, without, with) in &causes {
+        let get = |m| (metric(without, 0, m), metric(with, 0, m));
+        let (spurious, genuine) = (get(Metric::SpuriousTimeouts), get(Metric::GenuineTimeouts));
+        let (time, drops) = (get(Metric::DownloadTime), get(Metric::PacketsDropped));
+        assert!(spurious.1 > spurious.0 && genuine == (0.0, 0.0), "{cause}: {spurious:?} {genuine:?}");
+        assert!(time.1 > time.0 + 5.0 && drops == (0.0, 0.0), "{cause}: {time:?} {drops:?}");
+    }
+}
+
+/// QM-12: the best buffer is slightly above the bandwidth-delay product, 5 to 10 packets over GPRS. Without three packets
+/// at the link (one of them in service) fast retransmit has too few duplicates; more room adds delay and no throughput.
+#[test]
+fn qm_12_the_best_buffer_is_slightly_above_the_product() {
+    // 576 B at 30 kbit/s take 0.154 s, an ACK 0.011 s: 2.9 kB in a round trip of 0.765 s.
+    let product: f64 = 30e3 * (2.0 * 0.3 + (576.0 + 40.0) * 8.0 / 30e3) / 8.0 / 576.0;
+    let at = |limit: u32| {
+        let path = Download::over("30 kbit/s", "300 ms").drop_tail(limit).tcp("mss = \"536 B\"");
+        let outcome = play(&testkit::model::<&str>(&path.bytes("300 kB").limit("20 min").text(), &[]));
+        [Metric::DownloadTime, Metric::QueueDelay, Metric::GenuineTimeouts].map(|m| metric(&outcome, 0, m))
+    };
+    let all: Vec<(u32, [f64; 3])> = (1..=40).map(|limit| (limit, at(limit))).collect();
+    let least = all.iter().map(|(_, [time, ..])| *time).fold(f64::INFINITY, f64::min);
+    let (best, [_, delay, _]) = *all.iter().find(|(_, [time, ..])| *time < 1.01 * least).unwrap();
+    assert!((5..=10).contains(&best), "{best}");
+    assert!((1.0..2.0).contains(&(f64::from(best) / product)), "{best} {product}");
+    assert!(all[0].1[2] > 10.0 && all[1..].iter().all(|(_, [.., timeouts])| *timeouts <= 1.0), "{all:?}");
+    assert!(all[39].1[1] > 5.0 * delay, "{all:?}");
 }

@@ -1,22 +1,22 @@
-//! Bottleneck buffer estimate from RTT growth and rate.
+//! Estimate of the bottleneck buffer's size (`Estimate`): RTT growth under load times rate.
 //!
-//! During a transfer that fills the buffer, the RTT grows by the drain time of the buffer. Drain time times
-//! rate is the buffer size.
+//! A transfer that fills the buffer raises the RTT by the buffer's drain time. Drain time times rate is the buffer
+//! size.
 
 use serde::{Deserialize, Serialize};
 
-/// A buffer estimate and its inputs.
+/// Estimate of the buffer size, with its inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Buffered bytes of IP packets.
+    /// Buffer size in bytes of IP packets.
     pub bytes: f64,
-    /// Lower bound: without retransmissions the buffer may not have been full.
+    /// The size is a lower bound: without retransmissions the buffer may not have been full.
     pub at_least: bool,
     /// Minimum RTT of a small packet, s.
     pub idle_s: f64,
     /// 90th percentile of the RTT under load, s.
     pub loaded_s: f64,
-    /// Rate during the load, IP packets, bit/s.
+    /// Rate of IP packets during the load, bit/s.
     pub rate_bps: f64,
     /// Number of small packets echoed under load.
     pub probes: u32,
@@ -25,8 +25,8 @@ pub struct Estimate {
 /// Least number of probes under load for an estimate.
 const FEWEST: usize = 8;
 
-/// Estimates from RTTs without and with load (s), the load's rate (bit/s of IP packets), and whether there
-/// were retransmissions. None with too few probes or without RTT growth.
+/// Estimate from RTTs without and under load (s), the rate of the load (bit/s of IP packets), and whether segments
+/// were retransmitted. None with too few probes or without RTT growth.
 pub fn estimate(idle: &[f64], loaded: &[f64], rate_bps: f64, resent: bool) -> Option<Estimate> {
     let least = idle.iter().chain(loaded).copied().fold(f64::INFINITY, f64::min);
     if loaded.len() < FEWEST || !least.is_finite() || rate_bps <= 0.0 {

@@ -1,35 +1,36 @@
-//! Causes of disconnections: which part of the path ended a connection, as far as a socket and this machine's routes show it
-//! (the measurements of 2001 tell handover failure, air interface and remote equipment apart; catalogue WL-14).
+//! Causes of disconnections (`Cause`), inferred from socket errors, silence, this machine's routes, and the radio
+//! equipment's report; evidence of a lost connection.
 //!
-//! A socket cannot tell a failed change of cell from a bad air interface: both are silence. The equipment knows (the
-//! cause of the last release, `AT+CEER` of 3GPP TS 27.007): a command of the user may ask it.
+//! The measurements of 2001 distinguish handover failure, air interface and remote equipment (feature WL-14). A socket
+//! cannot distinguish a failed handover from a bad air interface: both are silence. The equipment can (cause of the
+//! last release, `AT+CEER` of 3GPP TS 27.007): a command of the user may query it.
 
 use base::Span;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-/// Why a connection ended.
+/// Cause of a disconnection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
     /// Unknown.
     #[default]
     Unknown,
-    /// Nothing came back any more: the air interface, a change of cell, or a network behind.
+    /// No packets came back: air interface, handover, or a network behind.
     Path,
-    /// This machine has no way to the server any more: its link is down.
+    /// This machine has no route to the server: its link is down.
     LocalLink,
-    /// The other end, or equipment on its behalf, ended or refused the connection.
+    /// The peer, or equipment on its behalf, closed or refused the connection.
     RemoteEquipment,
-    /// By the equipment's own word: a change of cell failed.
+    /// Reported by the equipment: a handover failed.
     Handover,
-    /// By the equipment's own word: the radio link failed.
+    /// Reported by the equipment: the radio link failed.
     AirInterface,
 }
 
 impl Cause {
-    /// All of them.
+    /// All causes.
     pub const ALL: [Cause; 6] = [
         Cause::Unknown,
         Cause::Path,
@@ -39,7 +40,7 @@ impl Cause {
         Cause::AirInterface,
     ];
 
-    /// Its name in results.
+    /// Name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Cause::Unknown => "unknown",
@@ -51,7 +52,7 @@ impl Cause {
         }
     }
 
-    /// In a sentence.
+    /// Description in a sentence.
     pub const fn words(self) -> &'static str {
         match self {
             Cause::Unknown => "cause unknown",
@@ -63,7 +64,7 @@ impl Cause {
         }
     }
 
-    /// Cause indicated by an error of a connection.
+    /// Cause indicated by a socket error.
     pub(crate) fn of(error: &io::Error) -> Cause {
         use io::ErrorKind as K;
         match error.kind() {
@@ -71,28 +72,28 @@ impl Cause {
                 Cause::RemoteEquipment
             }
             K::NetworkDown | K::NetworkUnreachable | K::AddrNotAvailable => Cause::LocalLink,
-            // Host unreachable is the word of a router, or of neighbours that do not answer.
+            // Host unreachable is reported by a router, or by neighbours that do not answer.
             K::TimedOut | K::HostUnreachable => Cause::Path,
             _ => Cause::Unknown,
         }
     }
 
-    /// The cause in the first line of a command's output, if it is one of ours.
+    /// Cause named in the first word of a command's output, if it is a known name.
     fn named(said: &str) -> Option<Cause> {
         let word = said.split_whitespace().next()?.to_lowercase();
         Cause::ALL.into_iter().find(|cause| cause.name() == word)
     }
 }
 
-/// A connection that was lost.
+/// Lost connection with cause and evidence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Loss {
-    /// `lost`, `refused`, `stalled`.
+    /// Kind: `lost`, `refused` or `stalled`.
     pub(crate) kind: &'static str,
     pub(crate) cause: Cause,
     /// Error text of the operating system.
     pub(crate) evidence: String,
-    /// Report of the equipment.
+    /// Output of the command that queried the equipment.
     pub(crate) account: Option<String>,
 }
 
@@ -101,7 +102,7 @@ impl Loss {
         Loss { kind, cause: Cause::of(error), evidence: error.to_string(), account: None }
     }
 
-    /// The server closed it before the job was done.
+    /// Loss because the server closed the connection before the job was done.
     pub(crate) fn closed() -> Loss {
         let evidence = "the server closed the connection".to_owned();
         Loss { kind: "lost", cause: Cause::RemoteEquipment, evidence, account: None }
@@ -113,13 +114,14 @@ impl Loss {
         Loss { kind: "refused", cause, evidence: evidence.to_owned(), account: None }
     }
 
-    /// Time without traffic in either direction.
+    /// Loss because no byte was transferred for `span`.
     pub(crate) fn stalled(span: Span) -> Loss {
         let evidence = format!("no byte for {} s", span.as_secs_f64());
         Loss { kind: "stalled", cause: Cause::Path, evidence, account: None }
     }
 
-    /// Looks whether this machine still has a way to the server, and takes the equipment's word.
+    /// Completes the cause: checks that this machine has a route to the server, and takes the equipment's report
+    /// `said`.
     pub(crate) fn looked_into(mut self, server: SocketAddr, said: Option<String>) -> Loss {
         if matches!(self.cause, Cause::Path | Cause::Unknown)
             && let Err(error) = way_to(server)
@@ -135,7 +137,7 @@ impl Loss {
     }
 }
 
-/// Whether a datagram could leave for an address; none is sent.
+/// Checks that a route to an address exists; no datagram is sent.
 fn way_to(server: SocketAddr) -> io::Result<()> {
     let any =
         if server.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
@@ -146,7 +148,8 @@ fn way_to(server: SocketAddr) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// WL-14: silence, the other end's word and a link that is gone are three causes; the equipment's word goes before.
+    /// WL-14: silence, an error from the peer, and a missing route are three causes; the equipment's report has
+    /// priority.
     #[test]
     fn wl_14_what_a_socket_says_of_the_cause() {
         let of = |number| Cause::of(&io::Error::from_raw_os_error(number));

@@ -1,7 +1,5 @@
-//! Measurement client: tests, repetitions, reconnection.
-//!
-//! Tests run in sequence, with one connection per repetition. A lost connection is re-established, and the
-//! plan continues.
+//! Measurement client (`measure`): runs the tests of a plan in sequence, one connection per repetition, reconnects
+//! after losses, passes log entries to an observer.
 
 use crate::buffer::{self, Estimate};
 use crate::cause::Loss;
@@ -28,28 +26,28 @@ use std::time::Duration;
 pub struct Config {
     /// Server name or address, with optional port.
     pub server: String,
-    /// Access token; may be empty.
+    /// Access token; empty if none.
     pub token: String,
     /// Identifier of the run.
     pub session: u64,
     /// Tests.
     pub plan: Plan,
-    /// Start date.
+    /// Start date, for the log.
     pub started: String,
     /// Capture file to create; it must not exist.
     pub capture: Option<PathBuf>,
 }
 
-/// Receiver of log entries and progress.
+/// Receiver of log entries and progress of a measurement.
 pub trait Observer: Sync {
     /// Stores an entry.
     ///
     /// # Errors
-    /// The entry could not be stored: the measurement ends.
+    /// The entry cannot be stored; the measurement ends.
     fn entry(&self, entry: &Entry) -> Result<(), Error>;
-    /// Number of completed repetitions and of all.
+    /// Reports the number of completed repetitions and of all repetitions.
     fn progress(&self, done: u64, all: u64);
-    /// A connection was lost just now: the cause reported by the equipment, if available.
+    /// Called when a connection was lost: returns the cause reported by the equipment, if available.
     fn lost(&self) -> Option<String> {
         None
     }
@@ -59,13 +57,14 @@ pub trait Observer: Sync {
 const RETRY: Span = Span::from_secs(1);
 /// Time after the last probe at which missing echoes count as lost.
 const LATEST: Span = Span::from_secs(3);
-/// Number of probes before a load (`BEFORE`), and interval of probes during the load (`BESIDE`).
+/// Number of probes before the load of a buffer test.
 const BEFORE: u32 = 10;
+/// Interval of probes during the load of a buffer test.
 const BESIDE: Span = Span::from_millis(50);
-/// Bytes of a probe.
+/// Size of a probe in a buffer test, bytes.
 const SMALL: usize = 32;
 
-/// Addresses of a name with optional port; the default is [`PORT`].
+/// Addresses of a server name with optional port; default port [`PORT`].
 ///
 /// # Errors
 /// [`Error::Name`].
@@ -84,11 +83,11 @@ pub fn resolve(name: &str) -> Result<Vec<SocketAddr>, Error> {
     if found.is_empty() { Err(unknown(io::Error::other("it has none"))) } else { Ok(found) }
 }
 
-/// Runs the plan. True if it was completed, false if `stop` ended it.
+/// Runs the plan. Returns true if it was completed, false if `stop` ended it.
 ///
 /// # Errors
-/// The server is missing or refuses, was unreachable for too long, or an entry could not be stored. Earlier
-/// results have been passed to the listener.
+/// The server is missing, refuses, or was unreachable for too long; an entry could not be stored. Earlier results were
+/// passed to the observer.
 pub fn measure(config: &Config, stop: &AtomicBool, listener: &dyn Observer) -> Result<bool, Error> {
     let clock = Clock::start();
     let (address, server_name) = reach(config, clock, stop)?;
@@ -118,7 +117,7 @@ pub fn measure(config: &Config, stop: &AtomicBool, listener: &dyn Observer) -> R
     result
 }
 
-/// Capture, if requested.
+/// Packet capture during the measurement, if requested.
 #[cfg(target_os = "linux")]
 struct Recorder(Option<crate::recording::Recording>);
 
@@ -167,7 +166,7 @@ fn reach(config: &Config, clock: Clock, stop: &AtomicBool) -> Result<(SocketAddr
     for address in resolve(&config.server)? {
         match Connections::new(config, clock, stop, address).greet() {
             Ok(name) => return Ok((address, name)),
-            // The error of the first address is reported, unless another one is a server that refuses.
+            // The error of the first address is reported, unless a server at another address refuses.
             Err(error @ Error::Fault { .. }) => return Err(error),
             Err(error) => first = first.or(Some(error)),
         }
@@ -175,6 +174,7 @@ fn reach(config: &Config, clock: Clock, stop: &AtomicBool) -> Result<(SocketAddr
     Err(first.unwrap_or(Error::Gone(0.0)))
 }
 
+/// State of a measurement.
 struct Measurement<'a> {
     config: &'a Config,
     clock: Clock,
@@ -186,11 +186,11 @@ struct Measurement<'a> {
     done: u64,
 }
 
-/// Result of one connection, complete or not.
+/// Result of a repetition on one connection, complete or not.
 struct ConnectionResult {
     run: Run,
     broken: Option<Disconnect>,
-    /// Key of the connection, if both ends have closed it.
+    /// Key of the connection at the server, if both ends have closed it.
     key: Option<u64>,
 }
 
@@ -236,7 +236,7 @@ impl Measurement<'_> {
                 Some(Disconnect::Fault(fault)) => return Err(Error::Fault { address: self.address, fault }),
                 Some(Disconnect::Lost(loss)) => {
                     self.again(step, repetition, loss)?;
-                    // The rest of a transaction sequence is run; an interrupted transfer is not repeated.
+                    // A sequence of transactions is continued; an interrupted transfer is not repeated.
                     match &mut test {
                         Test::Transactions { count, .. } => *count -= run.response_s.len() as u32,
                         _ if began => return Ok(true),
@@ -247,12 +247,12 @@ impl Measurement<'_> {
         }
     }
 
-    /// Passes on final statistics of earlier connections from the server.
+    /// Passes on the server's final statistics of earlier connections.
     fn tell_accounts(&self) -> Result<(), Error> {
         self.line.accounts().into_iter().try_for_each(|account| self.listener.entry(&Entry::Account(account)))
     }
 
-    /// Requests the last outstanding statistics at the end. If the server is gone, the values of its report
+    /// Requests outstanding server statistics at the end. If the server is unreachable, the values of its reports
     /// remain.
     fn last_words(&self, done: bool) -> Result<bool, Error> {
         if done && self.line.is_owed() && self.line.greet().is_ok() {
@@ -261,7 +261,7 @@ impl Measurement<'_> {
         Ok(done)
     }
 
-    /// Reconnects, and records the time without a connection.
+    /// Reconnects after a loss and records the disconnection.
     fn again(&self, step: usize, repetition: u32, loss: Loss) -> Result<(), Error> {
         let t = self.clock.now();
         let Loss { kind, cause, evidence, account } = loss.looked_into(self.address, self.listener.lost());
@@ -314,8 +314,8 @@ impl Measurement<'_> {
         }
     }
 
-    /// Runs one job on one connection. `interval`: least time between a reply and the next request, if above
-    /// that of the plan.
+    /// Runs one job on one connection. `interval`: least time between a reply and the next request, if it exceeds the
+    /// plan's think time.
     fn job(&self, job: Job, interval: Span) -> ConnectionResult {
         let began = self.clock.now();
         let mut run = Run { t: began.as_secs_f64(), ..Run::default() };
@@ -340,7 +340,7 @@ impl Measurement<'_> {
         ConnectionResult { run, broken: result.err(), key: asking.key().filter(|_| closed) }
     }
 
-    /// Sends echoed datagrams until all are back, or until `enough`.
+    /// Sends datagrams that the server echoes, until all echoes have arrived or `enough` returns true.
     fn probes(
         &self,
         size: usize,
@@ -397,7 +397,7 @@ impl Measurement<'_> {
             let now = self.clock.now();
             if let Some(probe) = probing.next_out(now) {
                 last = now;
-                // A probe that cannot be sent counts as lost; the error may also stem from an earlier one.
+                // A probe that cannot be sent counts as lost; the error may also stem from an earlier probe.
                 let _ = socket.send(&probe);
             }
             let wake = probing.next_wake();
@@ -422,7 +422,7 @@ impl Measurement<'_> {
         })
     }
 
-    /// Probes the idle path, then during a load.
+    /// Probes the idle path, then the path under load, and estimates the buffer.
     fn buffer(&self, test: &Test) -> ConnectionResult {
         let quiet = self.probes(SMALL, Span::from_millis(100), Some(BEFORE), &|| false);
         if quiet.broken.is_some() {
@@ -458,13 +458,13 @@ impl Measurement<'_> {
     }
 }
 
-/// Adds the results of a connection to the record.
+/// Adds the results of a connection to the entry.
 fn fill(run: &mut Run, asking: &ClientProtocol, client: Kernel, asked: Time) {
     let report: Report = asking.report().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
     let since = asked.as_secs_f64();
     let (down, _) = asking.bytes();
     run.seconds = asking.duration().map(Span::as_secs_f64);
-    // Downstream bytes are counted here; upstream bytes by the server, or by ACKs if there is no report.
+    // Bytes down are counted by the client; bytes up by the server, or by ACKs without a report.
     run.bytes = match (down, asking.report()) {
         (0, Some(_)) => report.received,
         (0, None) => client.get("bytes_acked").saturating_sub(1),

@@ -1,36 +1,36 @@
-//! Client protocol state machine on one connection.
+//! Client's state machine of the measurement protocol (`ClientProtocol`): greeting, request of a job, measured bytes,
+//! report of the server.
 //!
-//! It greets, requests one job, runs its side, and receives the server's report. Bytes and time in, bytes
-//! out; no sockets.
+//! Input: received bytes and time. Output: bytes to send. It uses no sockets.
 
 use crate::flow::{Arrivals, Chunks, Output, Pause};
 use crate::message::{Amount, Direction, Item, Job, Malformed, Message, Reader, Refusal, VERSION};
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// Permanent incompatibility: a retry is useless.
+/// Permanent incompatibility with the server, so that a retry is useless.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientFault {
-    /// Another program answers.
+    /// The peer is another program.
     #[error("what answers there is no `williwaw measure server`: {0}")]
     Stranger(Malformed),
-    /// Another protocol version.
+    /// The server uses another protocol version.
     #[error("the server uses version {0} of the protocol, this client version {VERSION}")]
     Version(u16),
-    /// The server refuses.
+    /// The server refuses the client.
     #[error("the server refuses: {text}")]
     Refused {
         /// Reason.
         why: Refusal,
-        /// Text of the server.
+        /// Text from the server.
         text: String,
     },
-    /// A message that is not valid in this state.
+    /// The server sent a message that is invalid in this state.
     #[error("the server sent a message that the protocol does not permit at this point")]
     Nonsense,
 }
 
-/// Request of a client.
+/// Request of one job.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Identifier of the run.
@@ -43,24 +43,24 @@ pub struct Request {
     pub owed: Vec<u64>,
     /// Receive window that the server should offer, bytes; 0: default.
     pub window: u32,
-    /// Time between a reply and the next request.
+    /// Think time from a reply to the next request.
     pub think: Span,
     /// Shortest gap between bytes that counts as a pause.
     pub threshold: Span,
 }
 
-/// Client side of a connection.
+/// Client side of one connection.
 #[derive(Clone, Debug)]
 pub struct ClientProtocol {
     request: Request,
     reader: Reader,
     out: VecDeque<Output>,
     state: State,
-    /// Key and port of the echo, and the server's name.
+    /// Key and port of the datagram echo, and name of the server.
     welcome: Option<(u64, u16, String)>,
-    /// Time of the job request; a download is timed from here.
+    /// Time of the job request; a download is measured from here.
     asked: Option<Time>,
-    /// Time of the first measured byte sent.
+    /// Time when the first measured byte was sent.
     sending: Option<Time>,
     sent: u64,
     arrivals: Arrivals,
@@ -72,9 +72,9 @@ pub struct ClientProtocol {
 #[derive(Clone, Debug)]
 enum State {
     Greeted,
-    /// Receives final statistics of earlier connections.
+    /// Receives the server's final statistics of earlier connections.
     Hearing,
-    /// The job is requested; no measured bytes arrive before it is accepted.
+    /// The job is requested; no measured bytes arrive before the server accepts it.
     Asked,
     Taking {
         left: u64,
@@ -100,7 +100,7 @@ enum State {
 }
 
 impl ClientProtocol {
-    /// Queues the greeting and the request.
+    /// New connection: queues the greeting.
     pub fn new(request: Request) -> ClientProtocol {
         let Request { session, token, .. } = request.clone();
         let hello = Message::Hello { version: VERSION, session, token };
@@ -135,7 +135,7 @@ impl ClientProtocol {
         }
     }
 
-    /// Next data to send; None before [`next_wake`](Self::next_wake) or further input.
+    /// Next output; None until [`next_wake`](Self::next_wake) or further input.
     pub fn next_out(&mut self, now: Time) -> Option<Output> {
         if self.out.is_empty() {
             self.refill(now);
@@ -171,12 +171,12 @@ impl ClientProtocol {
         }
     }
 
-    /// Whether data are queued that need no timer.
+    /// Whether output is queued that needs no timer.
     pub fn has_out(&self) -> bool {
         !self.out.is_empty()
     }
 
-    /// Time of the next output without input.
+    /// Time of the next output without further input.
     pub fn next_wake(&self) -> Time {
         match &self.state {
             State::Thinking { at } => *at,
@@ -192,7 +192,7 @@ impl ClientProtocol {
         }
     }
 
-    /// Key and port of the echo, while datagrams may be sent.
+    /// Key and port of the datagram echo, while datagrams may be sent.
     pub fn echo(&self) -> Option<(u64, u16)> {
         let probing = matches!(self.state, State::Probing);
         self.welcome.as_ref().filter(|_| probing).map(|(key, port, _)| (*key, *port))
@@ -201,19 +201,19 @@ impl ClientProtocol {
     pub fn server(&self) -> Option<&str> {
         self.welcome.as_ref().map(|(_, _, name)| name.as_str())
     }
-    /// Whether the server has accepted this client.
+    /// Whether the server has accepted the client.
     pub fn is_welcome(&self) -> bool {
         self.welcome.is_some()
     }
-    /// Whether the report has arrived.
+    /// Whether the report of the server has arrived.
     pub fn is_done(&self) -> bool {
         matches!(self.state, State::Done)
     }
-    /// Key of this connection, from the server.
+    /// Key of this connection at the server.
     pub fn key(&self) -> Option<u64> {
         self.welcome.as_ref().map(|(key, _, _)| *key)
     }
-    /// Final statistics of earlier connections by key; empty texts where the server has none.
+    /// Server's final statistics of earlier connections by key, as JSON; empty where the server has none.
     pub fn accounts(&self) -> &[(u64, String)] {
         &self.accounts
     }
@@ -225,7 +225,7 @@ impl ClientProtocol {
     pub fn asked(&self) -> Option<Time> {
         self.asked
     }
-    /// Measured bytes received and sent.
+    /// Measured bytes: received, sent.
     pub fn bytes(&self) -> (u64, u64) {
         (self.arrivals.bytes, self.sent)
     }
@@ -233,11 +233,11 @@ impl ClientProtocol {
     pub fn transactions(&self) -> &[(Time, Span)] {
         &self.transactions
     }
-    /// Time from the request to the first measured byte.
+    /// Time from the job request to the first measured byte.
     pub fn first_byte(&self) -> Option<Span> {
         Some(self.arrivals.first?.since(self.asked?))
     }
-    /// Pauses of received bytes, relative to `origin`. None for transactions, whose durations show them.
+    /// Pauses between received bytes, relative to `origin`; empty for transactions, whose durations show pauses.
     pub fn pauses_since(&self, origin: Time) -> Vec<Pause> {
         match self.request.job {
             Job::Transactions { .. } => Vec::new(),
@@ -245,8 +245,8 @@ impl ClientProtocol {
         }
     }
 
-    /// Duration of the job for a user. Down: from the request to the last byte. Up: from the first byte sent
-    /// to the server's report.
+    /// Duration of the job. Down: from the request to the last byte. Up: from the first byte sent to the report of the
+    /// server.
     pub fn duration(&self) -> Option<Span> {
         let (report, _) = self.report.as_ref()?;
         Some(match self.request.job {

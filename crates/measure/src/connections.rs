@@ -1,7 +1,8 @@
-//! Client connections: establishment, orderly close, final statistics.
+//! Connections of the measurement client: establishment with socket options, orderly close, final kernel statistics of
+//! both ends.
 //!
-//! Each connection is closed in order before the next one opens, so that its final sample is complete. The
-//! server's final statistics are requested on a later connection.
+//! Each connection is closed before the next one opens, so that its final sample is complete. The server's final
+//! statistics are requested on a later connection.
 
 use crate::cause::Loss;
 use crate::client::Config;
@@ -20,10 +21,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Longest wait for the close of a connection.
+/// Timeout of an orderly close.
 const PARTING: Span = Span::from_secs(10);
 
-/// Client connections to a server.
+/// Connections of a client to one server.
 pub(crate) struct Connections<'a> {
     config: &'a Config,
     clock: Clock,
@@ -32,12 +33,12 @@ pub(crate) struct Connections<'a> {
     ledger: Mutex<Ledger>,
 }
 
-/// Records of closed connections.
+/// Repetitions stored, statistics outstanding, and totals of closed connections.
 #[derive(Debug, Default)]
 struct Ledger {
-    /// Number of repetitions stored.
+    /// Number of repetitions in the log.
     runs: usize,
-    /// Keys of connections whose server statistics are outstanding, and their repetitions.
+    /// Connections whose server statistics are outstanding: key, and index of the repetition.
     owed: Vec<(u64, usize)>,
     accounts: Vec<KernelStats>,
     others: UnmeasuredTotals,
@@ -57,7 +58,7 @@ impl<'a> Connections<'a> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Request of a job and of outstanding statistics.
+    /// Request of a job and of the outstanding statistics.
     pub(crate) fn request(&self, job: Job) -> Request {
         let plan = &self.config.plan;
         Request {
@@ -77,7 +78,7 @@ impl<'a> Connections<'a> {
         sys::connect(self.address, &plan.socket, patience).map_err(plain)
     }
 
-    /// Connection for a repetition.
+    /// Opens the connection of a repetition.
     pub(crate) fn connect(&self) -> Result<TcpStream, Disconnect> {
         let stream = self.open().map_err(|error| Disconnect::Lost(Loss::of("refused", &error)))?;
         // Without `TCP_NOTSENT_LOWAT`, the system limits unsent bytes.
@@ -85,7 +86,7 @@ impl<'a> Connections<'a> {
         Ok(stream)
     }
 
-    /// Connects, greets, receives outstanding statistics and closes; returns the server's name.
+    /// Connects, greets, receives outstanding statistics, and closes; returns the server's name.
     pub(crate) fn greet(&self) -> Result<String, Error> {
         let address = self.address;
         let stream = self.open().map_err(|source| Error::Connect { address, source })?;
@@ -107,8 +108,8 @@ impl<'a> Connections<'a> {
         }
     }
 
-    /// Closes a connection after its job, or aborts it. Returns the final kernel statistics, and whether both
-    /// ends have closed.
+    /// Closes a connection after its job, or aborts it. Returns the final kernel statistics, and whether both ends
+    /// have closed.
     pub(crate) fn part(
         &self,
         stream: &TcpStream,
@@ -135,7 +136,7 @@ impl<'a> Connections<'a> {
         (info, done && closed)
     }
 
-    /// Stores the statistics received from the server.
+    /// Stores the statistics that the server sent on this connection.
     fn hear(&self, asking: &ClientProtocol) {
         let mut ledger = self.ledger();
         for (key, json) in asking.accounts() {
@@ -147,7 +148,7 @@ impl<'a> Connections<'a> {
         }
     }
 
-    /// Records a stored repetition; `key`: its connection, if the server's statistics are to be requested.
+    /// Records that a repetition is in the log; `key`: its connection, if the server's statistics are to be requested.
     pub(crate) fn kept(&self, key: Option<u64>) {
         let mut ledger = self.ledger();
         let run = ledger.runs;
@@ -164,7 +165,7 @@ impl<'a> Connections<'a> {
         others.retransmissions += of("total_retrans");
     }
 
-    /// Takes the statistics received since the last call.
+    /// Removes and returns the statistics received since the last call.
     pub(crate) fn accounts(&self) -> Vec<KernelStats> {
         std::mem::take(&mut self.ledger().accounts)
     }
@@ -178,7 +179,7 @@ impl<'a> Connections<'a> {
     }
 }
 
-/// Adds a text to a timeout without one.
+/// Adds a text to a timeout that has none.
 fn plain(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::TimedOut && error.raw_os_error().is_none() {
         return io::Error::new(io::ErrorKind::TimedOut, "no answer");

@@ -1,7 +1,8 @@
-//! Measurement log: one JSON object a line, append-only.
+//! Measurement log (`Journal`): append-only file with one JSON object per line; entries for start, repetitions,
+//! disconnections, link commands, end.
 //!
-//! Each entry is written when its event occurs. A kill can only truncate the last line, which is dropped on
-//! reading.
+//! Each entry is written when its event occurs. A kill of the process can only truncate the last line, which is
+//! discarded on reading.
 
 use crate::Error;
 use crate::buffer::Estimate;
@@ -15,15 +16,15 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Schema identifier of the file.
+/// Schema identifier of the log.
 pub const SCHEMA: &str = "williwaw-measure-journal/1";
 
-/// First entry.
+/// First entry of a log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StartEntry {
     /// [`SCHEMA`].
     pub schema: String,
-    /// Start date; all other times in the file are seconds since then.
+    /// Start date; times in the log are seconds since then.
     pub started: String,
     /// Server name from the user.
     pub server: String,
@@ -39,37 +40,37 @@ pub struct StartEntry {
     pub plan: Plan,
 }
 
-/// One repetition of a test.
+/// Entry of one repetition of a test. Times are seconds since the start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Run {
-    /// Index of the plan's step.
+    /// Index of the step in the plan.
     pub step: usize,
     /// Index of the repetition.
     pub repetition: u32,
     /// Start time.
     pub t: f64,
-    /// False if a disconnection or the user ended it; partial results are included.
+    /// False if a disconnection or the user ended the repetition; partial results are included.
     pub complete: bool,
-    /// Duration for a user.
+    /// Duration of the job, s.
     pub seconds: Option<f64>,
     /// Measured bytes received.
     pub bytes: u64,
-    /// Time to the first measured byte, downstream only.
+    /// Time from the request to the first measured byte, s; only for transfers down.
     pub first_byte_s: Option<f64>,
-    /// Duration of each complete transaction.
+    /// Duration of each complete transaction, s.
     pub response_s: Vec<f64>,
-    /// RTT of each echoed probe, in order of arrival.
+    /// RTT of each echoed probe in order of arrival, s.
     pub rtt_s: Vec<f64>,
-    /// Send time of each of these probes.
+    /// Send time of each echoed probe in order of arrival.
     pub rtt_t: Vec<f64>,
     /// Number of probes sent.
     pub probes: u32,
     /// Number of probes echoed twice.
     pub doubled: u32,
-    /// Pauses at the receiving end.
+    /// Pauses between bytes, at the receiving end.
     pub pauses: Vec<Pause>,
-    /// Estimated buffer size.
+    /// Estimate of the bottleneck buffer.
     pub buffer: Option<Estimate>,
     /// Kernel statistics of the client.
     pub client: Kernel,
@@ -77,35 +78,35 @@ pub struct Run {
     pub server: Report,
 }
 
-/// A lost or failed connection.
+/// Entry of a lost or failed connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Disconnection {
     /// Time of detection.
     pub t: f64,
-    /// Time when a new connection was accepted; none: never.
+    /// Time when a new connection was accepted; None: never.
     pub until: Option<f64>,
-    /// Index of the plan's step.
+    /// Index of the step in the plan.
     pub step: usize,
     /// Index of the repetition.
     pub repetition: u32,
-    /// `lost`, `refused`, `stalled`.
+    /// Kind: `lost`, `refused` or `stalled`.
     pub kind: String,
     /// Part of the path that failed.
     #[serde(default)]
     pub cause: Cause,
-    /// Error of the system.
+    /// Error text of the system.
     pub evidence: String,
-    /// State reported by the equipment, if a command queried it.
+    /// Report of the equipment, if a command queried it.
     #[serde(default)]
     pub account: Option<String>,
     /// Number of connection attempts.
     pub attempts: u32,
 }
 
-/// Server's final kernel statistics of a connection, received on a later one.
+/// Entry of the server's final kernel statistics of a connection, received on a later connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelStats {
-    /// Index of the [`Run`] in the file, in order of lines.
+    /// Index of the [`Run`] entry in the log.
     pub run: usize,
     /// `TCP_INFO`, by kernel field names.
     pub info: BTreeMap<String, u64>,
@@ -123,54 +124,54 @@ pub struct UnmeasuredTotals {
     pub retransmissions: u64,
 }
 
-/// Last entry of a completed measurement.
+/// Last entry of a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct End {
-    /// Time.
+    /// Time of the end.
     pub t: f64,
     /// The plan was completed.
     pub complete: bool,
-    /// Increase of the client's network counters, from all traffic.
+    /// Increase of the client's network counters, by all traffic.
     pub counters: BTreeMap<String, u64>,
-    /// Packets missed by the capture; none: no capture.
+    /// Packets missed by the capture; None: no capture.
     pub capture_missed: Option<u64>,
-    /// Connections without measured bytes, by the client's kernel.
+    /// Connections without measured bytes, by statistics of the client's kernel.
     #[serde(default)]
     pub others: UnmeasuredTotals,
 }
 
-/// A command that set up or released the link around the measurement: dial-up, attach (catalogue WL-07).
+/// Entry of a command that set up or released the link around the measurement: dial-up, attach (feature WL-07).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkCommand {
-    /// Before the first connection; otherwise after the last.
+    /// The command ran before the first connection; otherwise after the last.
     pub before: bool,
     /// Command line for `/bin/sh`.
     pub command: String,
-    /// Duration.
+    /// Duration, s.
     pub seconds: f64,
-    /// Exit status; 128 plus the signal if one ended it.
+    /// Exit status; 128 plus the signal number if a signal ended the command.
     pub status: i32,
 }
 
-/// An entry of the log.
+/// Entry of the log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Entry {
-    /// First entry.
+    /// Start of the measurement.
     Begin(Box<StartEntry>),
-    /// Repetition.
+    /// Repetition of a test.
     Run(Box<Run>),
     /// Server's final statistics of a repetition.
     Account(KernelStats),
     /// Disconnection.
     Disconnection(Disconnection),
-    /// Link command.
+    /// Command that set up or released the link.
     Link(LinkCommand),
     /// End of the measurement.
     End(End),
 }
 
-/// A log file open for writing.
+/// Log file, open for writing.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
@@ -178,7 +179,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Creates a file, which must not exist.
+    /// Creates the file, which must not exist.
     ///
     /// # Errors
     /// [`Error::Write`].
@@ -188,7 +189,7 @@ impl Journal {
         Ok(Journal { path: path.to_owned(), file })
     }
 
-    /// Appends an entry in one write; it survives a kill of this process after the return.
+    /// Appends an entry in one write. It survives a kill of this process after the return.
     ///
     /// # Errors
     /// [`Error::Write`].
@@ -199,7 +200,7 @@ impl Journal {
     }
 }
 
-/// Reads a file; a truncated last line is dropped.
+/// Reads a log file; a truncated last line is discarded.
 ///
 /// # Errors
 /// [`Error::Read`]; [`Error::Damaged`] for an invalid line other than the last.
@@ -208,10 +209,10 @@ pub fn read(path: &Path) -> Result<Vec<Entry>, Error> {
     parse(path, BufReader::new(File::open(path).map_err(unreadable)?))
 }
 
-/// Reads entries from a stream; `path` is for error messages.
+/// Reads log entries from a stream; `path` is for error messages.
 ///
 /// # Errors
-/// As of [`read`].
+/// The errors of [`read`].
 pub fn parse(path: &Path, mut file: impl io::BufRead) -> Result<Vec<Entry>, Error> {
     let unreadable = |source| Error::Read { path: path.to_owned(), source };
     let mut out = Vec::new();

@@ -1,9 +1,10 @@
-//! Byte flow of both ends: amount, chunk size, pause detection.
+//! Byte flow of both measurement ends: output items, chunk sizes of timed transfers, received bytes with pauses
+//! between them.
 
 use base::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Next output of an end.
+/// Next output of a protocol state machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Protocol bytes.
@@ -12,23 +13,24 @@ pub enum Output {
     Payload(u64),
 }
 
-/// Chunk sizes of timed transfers: small enough that the last chunk does not take seconds on a slow link,
-/// large enough that a fast link does not wait for this program.
+/// Chunk size of a timed transfer. The last chunk takes no seconds on a slow link, and a fast link does not wait for
+/// this program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunks {
     bytes: u32,
     last: Option<Time>,
 }
 
+/// Least chunk size, bytes.
 const SMALLEST: u32 = 1 << 11;
+/// Largest chunk size, bytes.
 const GREATEST: u32 = 1 << 20;
 
 impl Chunks {
     pub(crate) fn new() -> Chunks {
         Chunks { bytes: SMALLEST, last: None }
     }
-    /// Size of the next chunk: doubled if the last one took less than 20 ms, halved if it took more than 100
-    /// ms.
+    /// Size of the next chunk: doubled if the last chunk took less than 20 ms, halved if it took more than 100 ms.
     pub(crate) fn next(&mut self, now: Time) -> u32 {
         if let Some(last) = self.last.replace(now) {
             let took = now.since(last);
@@ -42,16 +44,16 @@ impl Chunks {
     }
 }
 
-/// A gap without bytes, in seconds on the reporter's clock.
+/// Time without bytes, in seconds on the reporter's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pause {
-    /// Time of the last byte before it.
+    /// Time of the last byte before the pause.
     pub t: f64,
-    /// Time of the first byte after it.
+    /// Time of the first byte after the pause.
     pub until: f64,
 }
 
-/// Received bytes and the gaps between them.
+/// Received bytes and the pauses between them.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrivals {
     pub(crate) bytes: u64,
@@ -61,7 +63,7 @@ pub(crate) struct Arrivals {
     threshold: Span,
 }
 
-/// Most pauses recorded per job.
+/// Upper limit of recorded pauses of one job.
 const MOST: usize = 1000;
 
 impl Arrivals {
@@ -78,7 +80,7 @@ impl Arrivals {
             self.pauses.push((last, now));
         }
     }
-    /// Pauses relative to `origin`.
+    /// Pauses in seconds since `origin`.
     pub(crate) fn pauses_since(&self, origin: Time) -> Vec<Pause> {
         let s = |t: Time| t.since(origin).as_secs_f64();
         self.pauses.iter().map(|&(from, to)| Pause { t: s(from), until: s(to) }).collect()

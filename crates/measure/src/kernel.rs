@@ -1,4 +1,5 @@
-//! Kernel statistics of a measured connection and of the host's TCP.
+//! Kernel statistics of a measurement: `TCP_INFO` samples of a connection, network counters, TCP settings, kernel
+//! version; report of the server.
 
 use crate::clock::{self, Clock};
 use crate::flow::Pause;
@@ -11,10 +12,10 @@ use std::net::TcpStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A `TCP_INFO` sample.
+/// Sample of `TCP_INFO`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct InfoSample {
-    /// Time, seconds since the job request.
+    /// Time in seconds since the job request.
     pub t: f64,
     /// Congestion window, segments.
     pub cwnd: u32,
@@ -32,21 +33,21 @@ pub struct InfoSample {
     pub acked: u64,
 }
 
-/// Kernel statistics of a connection.
+/// Kernel statistics of one connection at one end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Kernel {
-    /// Final `TCP_INFO`, by kernel field names.
+    /// Last `TCP_INFO`, by kernel field names.
     pub info: BTreeMap<String, u64>,
-    /// Samples with changes.
+    /// Samples that differ from their predecessor.
     pub history: Vec<InfoSample>,
 }
 
 impl Kernel {
-    /// A field of `TCP_INFO`; 0 if missing.
+    /// Field of the last `TCP_INFO`; 0 if missing.
     pub fn get(&self, name: &str) -> u64 {
         self.info.get(name).copied().unwrap_or(0)
     }
-    /// Whether there are kernel statistics.
+    /// Whether the kernel has given statistics.
     pub fn spoke(&self) -> bool {
         !self.info.is_empty()
     }
@@ -62,20 +63,20 @@ pub struct Report {
     pub sent: u64,
     /// Time from the first to the last byte received, s.
     pub receiving_s: f64,
-    /// Pauses of received bytes, since the job request.
+    /// Pauses between received bytes, in seconds since the job request.
     pub pauses: Vec<Pause>,
-    /// Complete transactions.
+    /// Number of complete transactions.
     pub transactions: u32,
     /// Kernel statistics at the end of the job, or, if `closed`, at the close of the connection.
     pub kernel: Kernel,
-    /// The statistics are final: no data were sent afterwards.
+    /// The statistics are final, after the close of the connection.
     pub closed: bool,
 }
 
-/// Most samples; beyond it every second one is dropped.
+/// Upper limit of samples; beyond it every second sample is discarded.
 const MOST: usize = 1000;
 
-/// Sampler of a connection in a thread of its own.
+/// Periodic `TCP_INFO` samples of a connection, in a thread of its own.
 pub(crate) struct InfoSampler<'a> {
     pub(crate) stream: &'a TcpStream,
     pub(crate) clock: Clock,
@@ -89,7 +90,7 @@ impl<'a> InfoSampler<'a> {
         InfoSampler { stream, clock, every, history: Mutex::new(Vec::new()), over: AtomicBool::new(false) }
     }
 
-    /// Samples until [over](Self::over).
+    /// Samples until [over](Self::over) is set.
     pub(crate) fn run(&self) {
         let mut every = self.every;
         while !self.over.load(Ordering::Relaxed) {
@@ -109,7 +110,7 @@ impl<'a> InfoSampler<'a> {
                     every = every.times(2);
                 }
             }
-            // Short sleeps, so that the end of a job is noticed.
+            // Short sleeps, so that the end of a job is noticed soon.
             let until = self.clock.now() + every;
             while !self.over.load(Ordering::Relaxed) && self.clock.now() < until {
                 clock::sleep(self.clock.until(until).min(Span::from_millis(20)));
@@ -158,8 +159,8 @@ pub(crate) fn settle(stream: &TcpStream, clock: Clock, patience: Span, stop: &At
     }
 }
 
-/// Waits until a connection is closed in both directions and all data are acknowledged, at most `patience`.
-/// Returns the final kernel statistics, and whether it was closed. Empty where the kernel has none.
+/// Waits until a connection is closed in both directions and all data are acknowledged, at most `patience`. Returns
+/// the last kernel statistics (empty where the kernel has none), and whether the connection was closed.
 pub(crate) fn last_words(
     stream: &TcpStream,
     clock: Clock,
@@ -186,13 +187,13 @@ fn told(info: &TcpInfo) -> BTreeMap<String, u64> {
 
 /// Nonzero network counters of the calling thread's namespace; empty if unavailable.
 pub(crate) fn counters() -> BTreeMap<String, u64> {
-    // /proc/net is that of the main thread.
+    // `/proc/net` belongs to the main thread.
     let read = |name: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{name}"));
     let text = read("netstat").and_then(|a| Ok(a + &read("snmp")?)).unwrap_or_default();
     netns::proc::counters(&text)
 }
 
-/// Increase of counters between two readings.
+/// Increase of the counters between two readings.
 pub(crate) fn growth(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     let grown = |(name, n): (&String, &u64)| {
         let more = n.saturating_sub(before.get(name).copied().unwrap_or(0));
@@ -201,7 +202,7 @@ pub(crate) fn growth(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u6
     after.iter().filter_map(grown).collect()
 }
 
-/// Network settings that affect a connection.
+/// TCP settings of the kernel.
 pub(crate) fn settings() -> BTreeMap<String, String> {
     const NAMES: &[&str] = &[
         "tcp_sack",
@@ -222,7 +223,7 @@ pub(crate) fn settings() -> BTreeMap<String, String> {
     NAMES.iter().filter_map(read).collect()
 }
 
-/// Program and kernel version.
+/// Version of this program and of the kernel.
 pub fn name() -> String {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let kernel = kernel.trim();

@@ -1,10 +1,9 @@
-//! Active measurement of a real path: throughput, response time, RTT, disconnections, buffer size.
+//! Active measurement of a real path by client and server: throughput, response time, RTT, disconnections, bottleneck
+//! buffer.
 //!
-//! A client and a server load a real path and report their own and their kernels' statistics.
-//!
-//! [`message`] defines the protocol; [`serving`] and [`asking`] are its state machines, without sockets and
-//! clocks. [`server`] and [`client`] drive them. [`plan`] defines the tests, [`entry`] the log, [`summary`]
-//! the results.
+//! Both ends report their own statistics and their kernels'. [`message`] defines the protocol; [`server_protocol`] and
+//! [`client_protocol`] are its state machines, without sockets and clocks. [`server`] and [`client`] drive them.
+//! [`plan`] defines the tests, [`entry`] the log, [`summary`] the results.
 
 pub mod buffer;
 pub mod cause;
@@ -39,19 +38,19 @@ use std::path::PathBuf;
 
 /// Default TCP and UDP port of a server.
 pub const PORT: u16 = 24_790;
-/// Interval of connection samples.
+/// Interval of `TCP_INFO` samples.
 const LOOK: Span = Span::from_millis(50);
-/// Limit of unsent bytes in the kernel.
+/// Limit of unsent bytes in the kernel, bytes.
 const UNSENT: u32 = 1 << 14;
 
 /// Reason why a measurement failed or ended early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A non-loopback server without a token.
+    /// The server's address is reachable from other machines, and no token is set.
     #[error("{0} can be reached from other machines, and there is no token")]
     Open(SocketAddr),
-    /// Cannot listen at an address.
+    /// The server cannot listen at an address.
     #[error("cannot listen at {address}: {source}")]
     Listen {
         /// Address.
@@ -59,7 +58,7 @@ pub enum Error {
         /// Error of the system.
         source: io::Error,
     },
-    /// A name without an address.
+    /// The server's name has no address.
     #[error("`{name}` is no address that this machine knows: {source}")]
     Name {
         /// Name from the user.
@@ -83,12 +82,12 @@ pub enum Error {
         /// Reason.
         fault: client_protocol::ClientFault,
     },
-    /// The connection was accepted, but no response arrived.
+    /// The connection was accepted, but no valid response arrived.
     #[error("{address} takes connections but does not answer as a `williwaw measure server` does: {why}")]
     Silent {
         /// Address.
         address: SocketAddr,
-        /// Event.
+        /// Description of the fault.
         why: String,
     },
     /// A thread cannot be started.
@@ -123,13 +122,13 @@ pub enum Error {
         path: PathBuf,
         /// Line number, from 1.
         line: usize,
-        /// Problem.
+        /// Fault of the line.
         why: String,
     },
 }
 
-/// Incompressible payload: repeats after a quarter MiB, beyond the history of link compression methods
-/// (V.42bis, V.44, deflate).
+/// Incompressible payload. It repeats after a quarter MiB, beyond the history of link compression methods (V.42bis,
+/// V.44, deflate).
 fn filler() -> Vec<u8> {
     let word = |i: u64| base::rng::mix(i.wrapping_mul(0x9E37_79B9_7F4A_7C15)).to_le_bytes();
     (1..=(1u64 << 15)).flat_map(word).collect()
@@ -137,7 +136,7 @@ fn filler() -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    /// Links cannot compress the payload (WL-08).
+    /// Link compression does not compress the payload (WL-08).
     #[test]
     fn filler_has_no_pattern() {
         let filler = super::filler();

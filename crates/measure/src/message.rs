@@ -1,29 +1,30 @@
-//! Measurement protocol messages: kind, length, body.
+//! Messages of the measurement protocol (`Message`) and their incremental parser (`Reader`), which also counts
+//! measured bytes.
 //!
-//! Sent before and after measured bytes on one connection: kind (one byte), length (four bytes, big-endian),
-//! body.
+//! A message is: kind (one byte), length (four bytes, big-endian), body. Messages and measured bytes share one
+//! connection.
 //!
-//! A body is read completely before it is parsed, and its length is limited by kind, so a peer cannot occupy
-//! more than [`LONGEST`] bytes. Measured bytes have no frame: their number is announced, and [`Reader`]
-//! counts them without storing them.
+//! A body is received completely before it is parsed. Its length is limited by kind, so a peer cannot occupy more than
+//! [`LONGEST`] bytes. Measured bytes have no frame: their number is announced, and [`Reader`] counts them without
+//! storing them.
 
 use base::Span;
 
 /// Protocol version; both ends must have the same.
 pub const VERSION: u16 = 2;
-/// Longest message body, bytes: that of a report.
+/// Longest message body, bytes (a report).
 pub const LONGEST: usize = 256 * 1024;
 /// Longest token, bytes.
 pub const LONGEST_TOKEN: usize = 256;
 /// Largest request, reply or chunk, bytes.
 pub const LARGEST_MESSAGE: u32 = 1 << 24;
 
-/// First bytes of a greeting; they distinguish other programs from older versions.
+/// First bytes of a greeting: they distinguish another program from another version.
 const MAGIC: [u8; 4] = *b"wwlt";
-/// Bytes of kind and length.
+/// Length of kind and length fields, bytes.
 const HEAD: usize = 5;
 
-/// Direction of the measured bytes: `down` is from the server to the client.
+/// Direction of the measured bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
     /// From client to server.
@@ -51,7 +52,7 @@ pub enum Amount {
     Lasts(Span),
 }
 
-/// A measurement job on a connection.
+/// Measurement job on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {
     /// Bulk transfer in one direction.
@@ -70,7 +71,7 @@ pub enum Job {
         /// Number of transactions.
         count: u32,
     },
-    /// Datagrams are echoed while the connection is idle; ended by the client.
+    /// Datagram echo while the connection is idle; ended by the client.
     Probes,
 }
 
@@ -89,19 +90,19 @@ pub enum Refusal {
     Nonsense,
 }
 
-/// A protocol message.
+/// Message of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// First message of the client.
     Hello {
         /// Protocol version of the client.
         version: u16,
-        /// Identifier of the run, by which a server distinguishes clients.
+        /// Identifier of the run, by which the server distinguishes clients.
         session: u64,
         /// Access token; may be empty.
         token: String,
     },
-    /// Server's acceptance.
+    /// Acceptance by the server.
     Welcome {
         /// Protocol version of the server.
         version: u16,
@@ -109,24 +110,24 @@ pub enum Message {
         key: u64,
         /// UDP port of the datagram echo; 0: none.
         port: u16,
-        /// Program and kernel version, for the record.
+        /// Version of the server's program and kernel, for the log.
         name: String,
     },
-    /// Server's refusal; the connection ends.
+    /// Refusal by the server; the connection ends.
     Refused {
         /// Reason.
         why: Refusal,
         /// Reason in words.
         text: String,
     },
-    /// Client's request of a job.
+    /// Job request of the client.
     Begin {
         /// Job.
         job: Job,
         /// Receive window that the server should offer, bytes; 0: system default.
         window: u32,
     },
-    /// The server accepts the job; the job's bytes follow.
+    /// Acceptance of the job by the server; the bytes of the job follow.
     Ready,
     /// Header of a chunk of measured bytes.
     Chunk {
@@ -135,7 +136,7 @@ pub enum Message {
     },
     /// Last message of a timed transfer.
     End,
-    /// Server's report on the job as JSON, or final statistics of an earlier connection after
+    /// Server's report on a job as JSON, or final statistics of an earlier connection as the response to
     /// [`Message::Account`].
     Report {
         /// JSON text.
@@ -143,12 +144,12 @@ pub enum Message {
     },
     /// Client's request, before a job, of the server's final kernel statistics of an earlier connection.
     Account {
-        /// Key from that connection's [`Message::Welcome`].
+        /// Key from the earlier connection's [`Message::Welcome`].
         key: u64,
     },
 }
 
-/// Reason why bytes are no valid message.
+/// Reason why bytes are not a valid message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// Unknown kind: the peer is another program.
@@ -168,7 +169,7 @@ impl Refusal {
 }
 
 impl Message {
-    /// Serialises the message; too long texts are truncated.
+    /// Serialises the message; texts beyond their limit are truncated.
     pub fn bytes(&self) -> Vec<u8> {
         let mut body = Vec::new();
         let kind = match self {
@@ -284,7 +285,7 @@ impl Message {
     }
 }
 
-/// Longest body of a message kind; None: unknown kind.
+/// Longest body of a message kind, bytes; None: unknown kind.
 fn longest(kind: u8) -> Option<usize> {
     match kind {
         1 => Some(LONGEST_TOKEN + 14),
@@ -344,12 +345,12 @@ fn rest_as_text(from: &mut &[u8]) -> Option<String> {
     Some(text)
 }
 
-/// A parsed item of the stream.
+/// Item parsed from the byte stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// A complete message.
+    /// Complete message.
     Message(Message),
-    /// Number of expected measured bytes.
+    /// Number of measured bytes.
     Payload(u64),
 }
 
@@ -358,7 +359,7 @@ pub enum Item {
 pub struct Reader {
     /// Bytes of an incomplete message.
     kept: Vec<u8>,
-    /// Measured bytes still expected.
+    /// Measured bytes announced and not received yet.
     payload: u64,
 }
 
@@ -368,7 +369,7 @@ impl Reader {
         self.payload += bytes;
     }
 
-    /// Takes one item from the front of `bytes`; None if more bytes are needed.
+    /// Removes one item from the front of `bytes`; None if more bytes are needed.
     ///
     /// # Errors
     /// [`Malformed`]; the stream is not usable afterwards.
@@ -404,7 +405,7 @@ impl Reader {
             if bytes.is_empty() {
                 return Ok(None);
             }
-            // One byte first, so that another program is detected by it.
+            // The first byte is read alone, since it already identifies another program.
             let n = if self.kept.is_empty() { 1 } else { (wanted - self.kept.len()).min(bytes.len()) };
             self.kept.extend_from_slice(&bytes[..n]);
             *bytes = &bytes[n..];

@@ -1,45 +1,46 @@
-//! Measurement plan: a list of repeated tests, and the setting of the HSCSD and GPRS study.
+//! Measurement plan (`Plan`): steps with tests and repetitions, timeouts, socket options; plan of the published HSCSD
+//! and GPRS measurements.
 
 use crate::message::{Amount, Direction, Job};
 use base::Span;
 use serde::{Deserialize, Serialize};
 
-/// A kind of test.
+/// Test, which is repeated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Test {
     /// Bulk transfer in one direction.
     Bulk {
-        /// `up` or `down`.
+        /// True: from server to client.
         down: bool,
         /// Bytes to transfer; 0: limited by `seconds`.
         bytes: u64,
-        /// Duration, if `bytes` is 0.
+        /// Duration in seconds, if `bytes` is 0.
         seconds: f64,
     },
-    /// Sequence of requests and replies on one connection.
+    /// Sequence of transactions (request and reply) on one connection.
     Transactions {
-        /// Bytes of a request.
+        /// Size of a request, bytes.
         request: u32,
-        /// Bytes of a reply.
+        /// Size of a reply, bytes.
         reply: u32,
         /// Number of transactions in a sequence.
         count: u32,
     },
-    /// Echo of small packets.
+    /// Echo of small packets, for RTT and loss.
     Echo {
-        /// Bytes of a packet.
+        /// Size of a packet, bytes.
         size: u32,
         /// Number of packets.
         count: u32,
         /// Interval, s.
         interval: f64,
-        /// Over TCP as requests and replies, where UDP is blocked.
+        /// Over TCP as transactions, where UDP is blocked.
         tcp: bool,
     },
-    /// Load in one direction with concurrent small packets, to measure RTT growth.
+    /// Load in one direction with small packets beside, to measure RTT growth.
     Buffer {
-        /// `up` or `down`.
+        /// True: from server to client.
         down: bool,
         /// Duration, s.
         seconds: f64,
@@ -47,7 +48,7 @@ pub enum Test {
 }
 
 impl Test {
-    /// Name in tables and documents.
+    /// Name of the test in tables and documents.
     pub fn name(&self) -> String {
         match self {
             Test::Bulk { down, bytes: 0, seconds } => format!("bulk {} {seconds} s", way(*down)),
@@ -58,7 +59,7 @@ impl Test {
         }
     }
 
-    /// Job for the server; of a buffer test, the load.
+    /// Job for the server; for a buffer test, its load.
     pub(crate) fn job(&self) -> Job {
         let lasts = |s: f64| Amount::Lasts(span(s).max(Span::from_nanos(1)));
         let direction = |down| if down { Direction::Down } else { Direction::Up };
@@ -82,7 +83,7 @@ fn way(down: bool) -> &'static str {
     if down { Direction::Down.name() } else { Direction::Up.name() }
 }
 
-/// A test and its repetitions.
+/// Test with its number of repetitions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// Test.
@@ -91,23 +92,23 @@ pub struct Step {
     pub repetitions: u32,
 }
 
-/// Socket options set before the connection.
+/// Socket options set before the connection opens.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Socket {
-    /// MSS, bytes; binding in both directions.
+    /// MSS, bytes; limits both directions.
     pub mss: Option<u32>,
     /// Receive window offered by both ends, bytes.
     pub window: Option<u32>,
-    /// Congestion control of the client, by kernel name.
+    /// Congestion control algorithm of the client, by kernel name.
     pub cc: Option<String>,
 }
 
-/// A measurement plan.
+/// Plan of a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Tests in order.
+    /// Steps, in order.
     pub steps: Vec<Step>,
-    /// Time between two repetitions, s.
+    /// Time between repetitions, s.
     pub pause: f64,
     /// Delay before the first repetition, s.
     pub delay: f64,
@@ -121,7 +122,7 @@ pub struct Plan {
     pub stall: f64,
     /// Timeout of a connection attempt, s.
     pub connect: f64,
-    /// Time of reconnection attempts after which the measurement ends, s.
+    /// Time of failed reconnection attempts after which the measurement ends, s.
     pub give_up: f64,
 }
 
@@ -148,11 +149,11 @@ impl Plan {
     }
 }
 
-/// Request and reply sizes of the HSCSD and GPRS study (table 1), bytes.
+/// Request and reply sizes of the published HSCSD and GPRS measurements (table 1), bytes.
 pub const PUBLISHED_SIZES: [(u32, u32); 3] = [(280, 499), (348, 4758), (539, 5070)];
 
-/// Setting of the study: 40 transfers of 150 000 bytes each way, and 19 sequences of 120 transactions for
-/// each size. MSS 536 bytes, window 16 kB.
+/// Plan of the published measurements: 40 transfers of 150 000 bytes in each direction, and 19 sequences of 120
+/// transactions for each size. MSS 536 bytes, window 16 kB.
 pub fn published() -> (Vec<Step>, Socket) {
     let bulk = |down| Step { test: Test::Bulk { down, bytes: 150_000, seconds: 0.0 }, repetitions: 40 };
     let pair =
@@ -161,7 +162,7 @@ pub fn published() -> (Vec<Step>, Socket) {
     (steps, Socket { mss: Some(536), window: Some(16 * 1024), cc: None })
 }
 
-/// Seconds as a span; zero for invalid values.
+/// Seconds as a span; zero for negative and invalid values.
 pub(crate) fn span(seconds: f64) -> Span {
     Span::from_secs_f64(seconds)
 }

@@ -1,14 +1,14 @@
-//! RTT and loss probe with UDP datagrams at even intervals.
+//! Probes for RTT and loss (`Probing`): UDP datagrams at even intervals, echoed by the server; their format, and
+//! jitter.
 //!
-//! The server echoes datagrams unchanged. There are no retransmissions, so the path itself is measured, not a
-//! transport.
+//! Probes are not retransmitted, so RTT and loss are those of the path, not of a transport.
 
 use base::{Span, Time};
 use std::collections::BTreeMap;
 
-/// Size of the smallest probe, bytes: magic, key, number.
+/// Size of the smallest probe, bytes: magic number, key, number.
 pub const SMALLEST: usize = 16;
-/// Magic of a probe.
+/// Magic number of a probe.
 const MARK: [u8; 4] = *b"wwlp";
 
 /// Serialises a probe of at least [`SMALLEST`] bytes.
@@ -29,24 +29,24 @@ pub fn read(bytes: &[u8]) -> Option<(u64, u32)> {
     (*mark == MARK).then_some((u64::from_be_bytes(*key), u32::from_be_bytes(*number)))
 }
 
-/// Periodic probes.
+/// Periodic probes with their echoes.
 #[derive(Clone, Debug)]
 pub struct Probing {
     key: u64,
     size: usize,
     interval: Span,
-    /// Number of probes; none: unlimited.
+    /// Number of probes; None: unlimited.
     count: Option<u32>,
     next: Time,
     sent: u32,
-    /// Send times of probes without an echo so far.
+    /// Send times of probes without echo.
     open: BTreeMap<u32, Time>,
     times: Vec<(Time, Span)>,
     twice: u32,
 }
 
 impl Probing {
-    /// Probes from `from` on.
+    /// Probes from the time `from` on.
     pub fn new(key: u64, size: usize, interval: Span, count: Option<u32>, from: Time) -> Probing {
         Probing {
             key,
@@ -61,7 +61,7 @@ impl Probing {
         }
     }
 
-    /// Next probe, if due. Missed intervals are not made up for.
+    /// Next probe, if due. Missed intervals are not caught up.
     pub fn next_out(&mut self, now: Time) -> Option<Vec<u8>> {
         if now < self.next || self.all_sent() {
             return None;
@@ -78,7 +78,7 @@ impl Probing {
         if self.all_sent() { Time::NEVER } else { self.next }
     }
 
-    /// Processes a datagram; true for the first echo of a probe.
+    /// Processes a datagram; returns true for the first echo of a probe.
     pub fn on_datagram(&mut self, now: Time, bytes: &[u8]) -> bool {
         let Some((key, number)) = read(bytes) else { return false };
         if key != self.key {
@@ -117,7 +117,7 @@ impl Probing {
     }
 }
 
-/// Jitter: mean difference between successive RTTs, s. None with fewer than two.
+/// Jitter: mean absolute difference between successive RTTs, s. None with fewer than two.
 pub fn jitter(times: &[f64]) -> Option<f64> {
     let steps = times.windows(2).map(|w| (w[1] - w[0]).abs());
     (times.len() > 1).then(|| steps.sum::<f64>() / (times.len() - 1) as f64)
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(probing.next_out(ms(50)), None);
         assert!(probing.on_datagram(ms(70), &first));
         assert!(!probing.on_datagram(ms(71), &first));
-        // 250 ms late: one probe is sent at once, the next one an interval after it was due.
+        // At 250 ms late, one probe is sent at once, and the next one interval after its due time.
         assert!(probing.next_out(ms(350)).is_some());
         assert_eq!(probing.next_wake(), ms(350));
         let third = probing.next_out(ms(400)).unwrap();

@@ -1,6 +1,5 @@
-//! Socket pump between a connection and the client state machine.
-//!
-//! Runs until the job is done, the connection is lost or the user stops it.
+//! I/O loop of the measurement client (`Pump`): moves bytes between socket and protocol state machine until the job is
+//! done, the connection is lost, or the user stops it.
 
 use crate::cause::Loss;
 use crate::client_protocol::{ClientFault, ClientProtocol};
@@ -12,21 +11,21 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Reason why a connection ended before its job.
+/// Reason why a connection ended before its job was done.
 #[derive(Debug)]
 pub(crate) enum Disconnect {
     /// Stopped by the user.
     Stopped,
-    /// A retry is useless.
+    /// Incompatible server, so that a retry is useless.
     Fault(ClientFault),
-    /// Lost on the path or by the peer.
+    /// Connection lost on the path or closed by the peer.
     Lost(Loss),
 }
 
-/// Longest blocking read or write between checks.
+/// Longest blocking read or write before stop requests are checked.
 const NAP: Span = Span::from_millis(100);
 
-/// A connection and its context.
+/// Connection with its clock, timeouts and payload.
 pub(crate) struct Pump<'a> {
     pub(crate) stream: &'a TcpStream,
     pub(crate) clock: Clock,
@@ -53,7 +52,7 @@ impl<'a> Pump<'a> {
         Ok(Pump { stream, clock, stop, stall, filler, heard: clock.now(), patience: NAP })
     }
 
-    /// Runs until the job is done, or until `enough` returns true; it is called when all output is sent.
+    /// Runs until the job is done, or until `enough` returns true. `enough` is called whenever all output is sent.
     pub(crate) fn run(
         &mut self,
         asking: &mut ClientProtocol,
@@ -82,7 +81,7 @@ impl<'a> Pump<'a> {
             }
             let wake = asking.next_wake();
             if !wake.is_never() {
-                // Think time is no silence of the path.
+                // Think time does not count as silence of the path.
                 self.heard = self.clock.now();
             }
             self.be_patient(self.clock.until(wake).min(NAP))?;
@@ -125,7 +124,7 @@ impl<'a> Pump<'a> {
         Ok(())
     }
 
-    /// Handles a read or write without progress; an error if it lasts too long.
+    /// Handles a read or write without progress; returns an error after the stall timeout.
     fn quiet(&self, error: io::Error) -> Result<(), Disconnect> {
         use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
         // A connection that timed out in the kernel has the same error kind as a read timeout.

@@ -1,6 +1,5 @@
-//! Header capture of the measured packets.
-//!
-//! Captures the packets between both ends at this machine, headers only, since the payload is filler.
+//! Packet capture of a measurement (`Recording`): headers of the packets to and from the server, from a packet socket
+//! to a pcapng file.
 
 use crate::{Error, sys};
 use capture::{Link, OutgoingFrame, PcapngWriter, Tap, Transport, decode};
@@ -12,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Bytes captured per packet: the longest headers of IPv6 and TCP.
+/// Bytes captured of each packet: the longest headers of IPv6 and TCP.
 const SNAP: u32 = 160;
-/// Poll interval of stop requests.
+/// Poll interval for stop requests.
 const NAP: Duration = Duration::from_millis(100);
 
-/// A capture.
+/// Running capture: packet socket and file.
 pub(crate) struct Recording {
     socket: OwnedFd,
     writer: PcapngWriter<BufWriter<File>>,
@@ -26,7 +25,7 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Opens packet socket and file.
+    /// Opens the packet socket and creates the file.
     pub(crate) fn open(path: &Path, server: SocketAddr) -> Result<Recording, Error> {
         let socket = sys::packet_socket().map_err(Error::Capture)?;
         let unwritten = |source| Error::Write { path: path.to_owned(), source };
@@ -37,7 +36,7 @@ impl Recording {
         Ok(Recording { socket, writer, path: path.to_owned(), server })
     }
 
-    /// Captures until `over`; returns the number of packets dropped by the socket.
+    /// Captures until `over`; returns the number of packets that the socket dropped.
     pub(crate) fn run(mut self, over: &AtomicBool) -> Result<u64, Error> {
         let path = self.path.clone();
         let result = self.record(over).and_then(|missed| self.writer.finish().map(|_| missed));
@@ -49,7 +48,7 @@ impl Recording {
         let mut missed = 0;
         loop {
             match sys::hear(&self.socket, &mut buffer) {
-                // Loopback shows every packet twice, outgoing and incoming.
+                // Loopback delivers every packet twice, as outgoing and as incoming.
                 Ok(heard) if heard.loopback && heard.outgoing => {}
                 Ok(heard) => {
                     let bytes = &buffer[..heard.kept];

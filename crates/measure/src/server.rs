@@ -1,8 +1,8 @@
-//! Measurement server: one thread per connection, and one per address for echoed datagrams.
+//! Measurement server (`Server`): TCP listener with one thread per connection, UDP echo with one thread per address,
+//! log events, final statistics of closed connections.
 //!
-//! Unauthenticated peers wait in a lobby with one deadline for the greeting and use no client slot. A thread
-//! that cannot be started fails one connection only. Received data are discarded, and data are sent only on
-//! request.
+//! Clients that have not greeted yet have a deadline and use no client slot. If a thread cannot be started, only one
+//! connection fails. Received data are discarded, and data are sent only on request.
 
 use crate::clock::{self, Clock};
 use crate::flow::Output;
@@ -28,47 +28,47 @@ pub struct Config {
     pub addresses: Vec<SocketAddr>,
     /// Limits of clients.
     pub rules: ServerLimits,
-    /// Most concurrent clients.
+    /// Upper limit of concurrent clients.
     pub most: usize,
-    /// Receive window offered from the SYN on, bytes; none: system default. A client may request a smaller
-    /// one later, but offered window is not withdrawn.
+    /// Receive window offered from the SYN on, bytes; None: system default. A client may request a smaller window
+    /// later, but a window once offered is not withdrawn.
     pub window: Option<u32>,
     /// Shortest gap between bytes that counts as a pause.
     pub pause: Span,
-    /// Time after which a silent client is dropped in the middle of a job.
+    /// Time without bytes in a job after which a client is disconnected.
     pub stall: Span,
 }
 
-/// Log event.
+/// Event for the server's log.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// The client.
+    /// Address of the client.
     pub peer: SocketAddr,
-    /// Event.
+    /// Kind of event.
     pub what: EventKind,
 }
 
-/// Event on a connection.
+/// Kind of event on a connection.
 #[derive(Clone, Debug)]
 pub enum EventKind {
-    /// A job is complete.
+    /// A job was completed.
     Done(ServedJob),
     /// A client was refused.
     Refused(String),
     /// The connection was lost during a job.
     Lost(String),
-    /// The connection is closed, with its final `TCP_INFO`; empty where there is none.
+    /// The connection is closed, with its last `TCP_INFO`; empty where the kernel has none.
     Closed(BTreeMap<String, u64>),
 }
 
-/// Keys of open connections, and final statistics of closed ones.
+/// Keys of open connections, and final statistics of closed connections.
 #[derive(Debug, Default)]
 struct Register {
     open: BTreeSet<u64>,
     closed: VecDeque<(u64, String)>,
 }
 
-/// Most final statistics kept for clients.
+/// Upper limit of stored final statistics.
 const KEPT: usize = 1024;
 
 impl Register {
@@ -86,22 +86,22 @@ impl Register {
     }
 }
 
-/// A listening server.
+/// Listening server: TCP listener and UDP echo socket for each address.
 #[derive(Debug)]
 pub struct Server {
     config: Config,
     packet_ports: Vec<(TcpListener, UdpSocket)>,
 }
 
-/// Poll interval of stop requests.
+/// Poll interval for stop requests.
 const NAP: Duration = Duration::from_millis(100);
-/// Deadline of a greeting, from the connection to its last byte.
+/// Deadline of a greeting, from the connection's acceptance.
 const GREETING: Span = Span::from_secs(10);
-/// Most unauthenticated connections; newer ones evict older ones.
+/// Upper limit of connections without a greeting; newer ones evict older ones.
 const WAITING: usize = 64;
-/// Longest idle time of a client between jobs.
+/// Longest time of a client without bytes between jobs.
 const IDLE: Span = Span::from_secs(300);
-/// Longest wait for outstanding ACKs at the end.
+/// Longest wait for outstanding ACKs at the end of a job.
 const SETTLE: Span = Span::from_secs(30);
 
 impl Server {
@@ -134,15 +134,15 @@ impl Server {
         self.packet_ports.iter().filter_map(|(listener, _)| listener.local_addr().ok()).collect()
     }
 
-    /// Serves until `stop` is set and reports events to `tell`.
+    /// Serves until `stop` is set; reports events to `tell`.
     ///
     /// # Errors
-    /// A thread for an address cannot be started.
+    /// The threads of an address cannot be started.
     pub fn serve(&self, stop: &AtomicBool, tell: &(dyn Fn(Event) + Sync)) -> Result<(), Error> {
         let keys = Mutex::new(Register::default());
         let (places, lobby) = (Slots::new(self.config.most), Admission::new(WAITING, farewell));
         let (keys, lobby, places) = (&keys, &lobby, &places);
-        // Connections are accepted once all threads run, since clients could use up the thread limit before.
+        // Connections are accepted once all threads run, since clients could exhaust the thread limit before.
         let ready = OnceLock::new();
         let ready = &ready;
         std::thread::scope(|scope| {
@@ -186,13 +186,13 @@ impl Server {
     }
 }
 
-/// Refuses a connection on which nothing was sent yet; the peer may be gone.
+/// Refuses a connection on which nothing has been sent; errors are ignored, since the peer may be gone.
 fn refuse(mut stream: &TcpStream, text: &str) {
     let message = Message::Refused { why: Refusal::Busy, text: text.to_owned() };
     let _ = stream.write(&message.bytes());
 }
 
-/// Message to an evicted unauthenticated peer.
+/// Refuses an evicted client that has not greeted.
 fn farewell(stream: &TcpStream, closing: bool) {
     let reason =
         if closing { "this server stops" } else { "too many connections wait to be let in; try again" };
@@ -210,7 +210,7 @@ fn wait(_listener: &TcpListener) {
     clock::sleep(Span::from_millis(20));
 }
 
-/// Echoes datagrams that carry the key of an open connection.
+/// Echoes datagrams that contain the key of an open connection.
 fn echo(socket: &UdpSocket, keys: &Mutex<Register>, stop: &AtomicBool) {
     let mut buffer = vec![0; 1 << 16];
     while !stop.load(Ordering::Relaxed) {
@@ -223,11 +223,12 @@ fn echo(socket: &UdpSocket, keys: &Mutex<Register>, stop: &AtomicBool) {
     }
 }
 
-/// A random number; the standard library seeds its hashes from the system.
+/// Random number, from the system's seed of the standard library's hashes.
 fn secret() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
+/// Connection of a client.
 struct Client<'a> {
     server: &'a Server,
     stream: TcpStream,
@@ -290,12 +291,12 @@ impl Client<'_> {
     }
 }
 
-/// I/O of one connection.
+/// I/O loop of one connection.
 struct Pump<'a> {
     client: &'a Client<'a>,
     serving: ServerProtocol,
     clock: Clock,
-    /// Time of the last byte received or accepted by the socket.
+    /// Time of the last byte received, or accepted by the socket for sending.
     heard: Time,
     key: u64,
 }
@@ -331,10 +332,10 @@ impl Pump<'_> {
         Ok(())
     }
 
-    /// Processes bytes of the client.
+    /// Processes bytes received from the client.
     fn take(&mut self, bytes: &[u8]) {
         self.heard = self.clock.now();
-        // The refusal contains the error.
+        // The queued refusal contains the error.
         let _ = self.serving.on_bytes(self.heard, bytes);
         if let Some(why) = self.serving.take_refusal() {
             self.client.happened(EventKind::Refused(why));
@@ -342,7 +343,7 @@ impl Pump<'_> {
         if self.serving.is_welcome()
             && let Ok(mut keys) = self.client.keys.lock()
         {
-            // Registered before the client is informed, since its first datagram may arrive before its next
+            // The key is registered before the client is informed, since its first datagram may overtake its next
             // message.
             keys.open.insert(self.key);
         }
@@ -392,12 +393,12 @@ impl Pump<'_> {
     fn begin(&mut self) {
         let Some((_, window)) = self.serving.take_begun() else { return };
         if window > 0 {
-            // If it cannot be set, the client sees that in the window in its `TCP_INFO`.
+            // If the window cannot be set, the client sees this in its `TCP_INFO`.
             let _ = sys::offer(&self.client.stream, window);
         }
     }
 
-    /// Final statistics of another connection; waits for its close, which the client has already seen.
+    /// Final statistics of an earlier connection; waits for its close, which the client has already seen.
     fn account(&self, key: u64) -> String {
         let until = self.clock.now() + SETTLE;
         loop {
@@ -442,7 +443,7 @@ impl Pump<'_> {
         Ok(())
     }
 
-    /// Handles a read or write without progress; an error if it lasts too long.
+    /// Handles a read or write without progress; returns an error after the timeout of the state.
     fn quiet(&self, error: io::Error) -> io::Result<()> {
         use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
         // A connection that timed out in the kernel has the same error kind as a read timeout.

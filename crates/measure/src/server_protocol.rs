@@ -1,5 +1,7 @@
-//! Server protocol state machine of one connection: greeting, a sequence of jobs, a report on each. Bytes and
-//! time in, bytes out; no sockets.
+//! Server's state machine of the measurement protocol (`ServerProtocol`): greeting, limits, sequence of jobs with
+//! reports, slots of clients.
+//!
+//! Input: received bytes and time. Output: bytes to send. It uses no sockets.
 
 use crate::flow::{Arrivals, Chunks, Output, Pause};
 use crate::message::{Amount, Direction, Item, Job, Malformed, Message, Reader, Refusal, VERSION};
@@ -8,18 +10,18 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Limits of clients.
+/// Limits that the server imposes on clients.
 #[derive(Clone, Debug, Default)]
 pub struct ServerLimits {
-    /// Required token.
+    /// Required access token; None: no token required.
     pub token: Option<String>,
-    /// Most bytes of a job; 0: no limit.
+    /// Upper limit of bytes of a job; 0: no limit.
     pub bytes: u64,
-    /// Longest job duration; none: no limit.
+    /// Longest job duration; None: no limit.
     pub lasts: Option<Span>,
 }
 
-/// Slots of accepted clients.
+/// Counter of slots for accepted clients.
 #[derive(Debug)]
 pub struct Slots {
     most: usize,
@@ -49,23 +51,23 @@ impl Drop for Slot {
     }
 }
 
-/// Data sent to accepted clients.
+/// Identity of server and connection, sent to an accepted client.
 #[derive(Clone, Debug)]
 pub struct Identity {
     /// Key of the datagram echo.
     pub key: u64,
     /// UDP port of the datagram echo; 0: none.
     pub port: u16,
-    /// Program and kernel version.
+    /// Version of the server's program and kernel.
     pub name: String,
 }
 
-/// Server's record of a job.
+/// Record of a served job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServedJob {
     /// Job.
     pub job: Job,
-    /// Time of the request.
+    /// Time of the job request.
     pub asked: Time,
     /// Measured bytes received.
     pub received: u64,
@@ -73,13 +75,13 @@ pub struct ServedJob {
     pub sent: u64,
     /// Time from the first to the last byte received, s.
     pub receiving_s: f64,
-    /// Pauses of received bytes, relative to `asked`.
+    /// Pauses between received bytes, in seconds since `asked`.
     pub pauses: Vec<Pause>,
-    /// Complete transactions.
+    /// Number of complete transactions.
     pub transactions: u32,
 }
 
-/// Server side of a connection.
+/// Server side of one connection.
 #[derive(Debug)]
 pub struct ServerProtocol {
     rules: ServerLimits,
@@ -100,7 +102,7 @@ pub struct ServerProtocol {
 enum State {
     Greeting,
     Idle,
-    /// Receives bytes; in a timed transfer, `left` is the rest of a chunk.
+    /// Receives bytes; in a timed transfer, `left` counts the rest of a chunk.
     Taking {
         job: Job,
         asked: Time,
@@ -129,13 +131,13 @@ enum State {
     Probing {
         asked: Time,
     },
-    /// Waits for the report from the driver.
+    /// Waits for the report, which the driver adds.
     Reporting,
     Over,
 }
 
 impl ServerProtocol {
-    /// A new connection. `threshold`: shortest gap between bytes that counts as a pause.
+    /// New connection. `threshold`: shortest gap between bytes that counts as a pause.
     pub fn new(rules: ServerLimits, identity: Identity, threshold: Span) -> ServerProtocol {
         ServerProtocol {
             rules,
@@ -153,7 +155,7 @@ impl ServerProtocol {
         }
     }
 
-    /// Takes a slot of `places` once the client is accepted.
+    /// Requires a slot of `places` for the client's acceptance.
     #[must_use]
     pub fn within(mut self, places: Arc<Slots>) -> ServerProtocol {
         self.places = Some(places);
@@ -179,7 +181,7 @@ impl ServerProtocol {
         Ok(())
     }
 
-    /// Next data to send; None until further input.
+    /// Next output; None until further input.
     pub fn next_out(&mut self, now: Time) -> Option<Output> {
         if self.out.is_empty()
             && let State::Giving { job, asked, lasts, end, sent, chunks } = &mut self.state
@@ -198,23 +200,23 @@ impl ServerProtocol {
         self.out.pop_front()
     }
 
-    /// A newly requested job, and the receive window to offer for it (0: default).
+    /// Job accepted since the last call, and receive window to offer for it in bytes (0: default).
     pub fn take_begun(&mut self) -> Option<(Job, u32)> {
         self.begun.take()
     }
 
-    /// Key of an earlier connection whose final statistics are requested. Answered by
+    /// Key of an earlier connection whose final statistics are requested. The driver answers with
     /// [`report`](Self::report).
     pub fn take_account(&mut self) -> Option<u64> {
         self.account.take()
     }
 
-    /// A completed job, once all its data are sent. Answered by [`report`](Self::report).
+    /// Completed job, once all its data are sent. The driver answers with [`report`](Self::report).
     pub fn take_served(&mut self) -> Option<ServedJob> {
         if self.out.is_empty() { self.served.take() } else { None }
     }
 
-    /// Sends the report on a job; ignored if the client has been refused meanwhile.
+    /// Queues the report on a job; ignored if the client was refused in the meantime.
     pub fn report(&mut self, json: String) {
         if !matches!(self.state, State::Reporting) {
             return;
@@ -223,7 +225,7 @@ impl ServerProtocol {
         self.state = State::Idle;
     }
 
-    /// Whether the connection is over.
+    /// Whether the connection is over and all output is taken.
     pub fn is_over(&self) -> bool {
         matches!(self.state, State::Over) && self.out.is_empty()
     }
@@ -245,7 +247,7 @@ impl ServerProtocol {
         self.state = State::Over;
     }
 
-    /// Reason of a new refusal, for the server's log.
+    /// Text of a new refusal, for the server's log.
     pub fn take_refusal(&mut self) -> Option<String> {
         self.refusal.take()
     }
@@ -289,7 +291,7 @@ impl ServerProtocol {
         }
     }
 
-    /// Takes a slot; returns the reason if there is none.
+    /// Takes a slot; returns the text of the refusal if none is free.
     fn crowded(&mut self) -> Option<String> {
         let places = self.places.as_ref()?;
         self.place = places.take();
@@ -405,7 +407,7 @@ fn taken(job: Job, asked: Time, arrivals: &Arrivals) -> ServedJob {
     }
 }
 
-/// Compares in time independent of the content.
+/// Compares two tokens in a time independent of their content.
 fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |different, (a, b)| different | (a ^ b)) == 0
 }

@@ -1,4 +1,5 @@
-//! Summary of a measurement as document and table rows.
+//! Summary of a measurement log (`TestOutcome`): metrics with statistics for each test, retransmissions, conditions of
+//! transfers with pauses, JSON document.
 
 use crate::entry::{Disconnection, Entry, LinkCommand, Run, StartEntry};
 use crate::kernel::Kernel;
@@ -8,18 +9,18 @@ use base::alternation::{Alternation, alternation};
 use results::Summary;
 use serde_json::{Map, Value, json};
 
-/// Schema identifier of the document.
+/// Schema identifier of the JSON document.
 pub const SCHEMA: &str = "williwaw-measure/1";
-/// Share of retransmitted segments above which a repetition counts as heavily retransmitted, as in the HSCSD
-/// and GPRS study.
+/// Share of retransmitted segments above which a repetition counts as heavily retransmitted, as in the published HSCSD
+/// and GPRS measurements.
 const HEAVY: f64 = 1.0 / 3.0;
 
-/// One metric over the repetitions of a test.
+/// Metric over the repetitions of a test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// Name, with its unit at the end (`throughput_bps`).
+    /// Name with its unit at the end (`throughput_bps`).
     pub name: &'static str,
-    /// Mean, interval and percentiles.
+    /// Mean, confidence interval and percentiles.
     pub summary: Summary,
     /// Minimum.
     pub min: f64,
@@ -30,7 +31,7 @@ pub struct Measured {
 /// Results of one test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestResults {
-    /// Name.
+    /// Name of the test.
     pub name: String,
     /// Planned repetitions.
     pub planned: u32,
@@ -40,26 +41,26 @@ pub struct TestResults {
     pub broken: usize,
     /// Metrics.
     pub metrics: Vec<Measured>,
-    /// Share of repetitions with more than a third of the segments retransmitted.
+    /// Share of repetitions with more than a third of the segments retransmitted; None without kernel statistics.
     pub heavy: Option<f64>,
-    /// Path conditions from transfers with pauses; none without pauses or without kernel statistics.
+    /// Conditions of transfers with pauses; None without pauses or without kernel statistics.
     pub paused: Option<Paused>,
-    /// RTT of small packets that alternates between two levels: mean over the repetitions that show it.
+    /// Alternation of the RTT of small packets between two levels: mean over the repetitions that show it.
     pub alternates: Option<Alternation>,
 }
 
-/// Transfers with pauses, by the kernel statistics of both ends.
+/// Conditions of transfers with pauses, from the kernel statistics of both ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Paused {
     /// Number of pauses in all repetitions.
     pub pauses: usize,
-    /// Data were lost; none: the retransmissions are neither all unneeded nor all needed.
+    /// Data were lost; None: the retransmissions are neither all unneeded nor all needed.
     pub lossy: Option<bool>,
-    /// Throughput outside of the pauses, bit/s, of the repetition that stood still least. Data that wait behind a lost one
-    /// are a pause for the receiver while the link carries them: where data were lost, none if pauses are more than a
-    /// quarter of the other time.
+    /// Throughput outside of the pauses, bit/s, of the repetition with the smallest share of pauses. Data that wait
+    /// behind a lost segment are a pause for the receiver while the link carries them. With losses, the rate is
+    /// therefore None if pauses last more than a quarter of the remaining time.
     pub rate_bps: Option<f64>,
-    /// Largest final receive window of the repetitions, segments.
+    /// Largest final receive window over the repetitions, segments.
     pub window_segments: Option<f64>,
 }
 
@@ -68,19 +69,19 @@ pub struct Paused {
 pub struct TestOutcome<'a> {
     begin: &'a StartEntry,
     runs: Vec<Run>,
-    /// Lost or failed connections.
+    /// Lost or failed connections, in order.
     pub disconnections: Vec<&'a Disconnection>,
     /// Commands that set up and released the link.
     pub link: Vec<&'a LinkCommand>,
     /// The plan was completed.
     pub complete: bool,
     end: Value,
-    /// Results by test of the plan.
+    /// Results of each step of the plan.
     pub tests: Vec<TestResults>,
 }
 
 impl<'a> TestOutcome<'a> {
-    /// Summarises entries; None if the first is not [`Entry::Begin`].
+    /// Summary of log entries; None if the first is not [`Entry::Begin`].
     pub fn of(entries: &'a [Entry]) -> Option<TestOutcome<'a>> {
         let Some(Entry::Begin(begin)) = entries.first() else { return None };
         let (mut runs, mut disconnections, mut complete, mut end) = (vec![], vec![], false, Value::Null);
@@ -117,7 +118,7 @@ impl<'a> TestOutcome<'a> {
         Some(TestOutcome { begin, runs, disconnections, link, complete, end, tests })
     }
 
-    /// The document of `measure --json`.
+    /// JSON document of `measure --json`.
     pub fn document(&self) -> Value {
         let tests: Vec<Value> = self.begin.plan.steps.iter().zip(&self.tests).enumerate().map(|(i, (step, tested))| {
             let metrics: Map<String, Value> =
@@ -184,7 +185,7 @@ fn tested(test: &Test, planned: u32, runs: &[&Run]) -> TestResults {
             );
             add("download_time_s", each(|run| run.seconds));
         }
-        // Complete transactions of an interrupted sequence count.
+        // Complete transactions of an interrupted sequence count as well.
         Test::Transactions { .. } => {
             add("response_time_s", runs.iter().flat_map(|run| run.response_s.iter().copied()).collect());
         }
@@ -218,7 +219,7 @@ fn tested(test: &Test, planned: u32, runs: &[&Run]) -> TestResults {
     }
 }
 
-/// Alternation, if at least half of the sufficiently long repetitions show it.
+/// Mean alternation, if more than half of the repetitions show one.
 fn alternates(runs: &[&Run]) -> Option<Alternation> {
     let in_order = |run: &&Run| {
         let mut sent: Vec<(f64, f64)> = run.rtt_t.iter().copied().zip(run.rtt_s.iter().copied()).collect();
@@ -239,8 +240,8 @@ fn alternates(runs: &[&Run]) -> Option<Alternation> {
 /// `TCPI_OPT_SACK` of `include/uapi/linux/tcp.h`.
 const OPTION_SACK: u64 = 2;
 
-/// Retransmitted data. Handshake retransmissions precede the first sample of the connection, and duplicates of a SYN
-/// are not reported.
+/// Number of retransmitted data segments. Handshake retransmissions precede the first sample of the connection, and
+/// duplicates of a SYN are not reported.
 fn resent(kernel: &Kernel) -> u64 {
     if kernel.info.get("bytes_retrans") == Some(&0) {
         return 0;
@@ -249,14 +250,14 @@ fn resent(kernel: &Kernel) -> u64 {
     kernel.get("total_retrans").saturating_sub(handshake)
 }
 
-/// Whether data of a transfer were lost; none: its retransmissions are neither all unneeded nor all needed.
+/// Whether data of a transfer were lost; None: the retransmissions are neither all unneeded nor all needed.
 fn lost(run: &Run) -> Option<bool> {
     if !run.client.spoke() || !run.server.kernel.spoke() {
         return None;
     }
     let ends = [&run.client, &run.server.kernel].map(|kernel| (resent(kernel), kernel.get("dsack_dups")));
     let reports = run.client.get("options") & OPTION_SACK != 0;
-    // Reports to an end that has sent no data again are about its SYN.
+    // Duplicate reports to an end without retransmitted data concern its SYN.
     let unneeded: u64 = ends.iter().map(|(resent, reported)| (*reported).min(*resent)).sum();
     match (ends.iter().map(|(resent, _)| resent).sum(), unneeded) {
         (0, _) => Some(false),
@@ -268,7 +269,7 @@ fn lost(run: &Run) -> Option<bool> {
     }
 }
 
-/// Where data were lost, a rate outside of pauses is known to this share.
+/// Largest ratio of pauses to remaining time at which the rate is known despite losses.
 const HELD: f64 = 0.25;
 
 fn paused(runs: &[&Run]) -> Option<Paused> {
@@ -290,7 +291,7 @@ fn paused(runs: &[&Run]) -> Option<Paused> {
     let window = |run: &&Run| {
         let of = |get: &dyn Fn(&str) -> u64| match (get("snd_wnd"), get("snd_mss")) {
             (0, _) | (_, 0) => None,
-            // The data sender is the end with more data segments sent.
+            // The sender of the data is the end with more data segments.
             (window, mss) => Some((get("data_segs_out"), window as f64 / mss as f64)),
         };
         let ends = [of(&|name| run.client.get(name)), of(&|name| run.server.kernel.get(name))];
@@ -304,7 +305,7 @@ fn paused(runs: &[&Run]) -> Option<Paused> {
     })
 }
 
-/// Data segments sent by both ends, and retransmissions, by kernel statistics.
+/// Data segments sent by both ends, and retransmitted segments, by kernel statistics.
 fn segments(run: &Run) -> (f64, f64) {
     let both = |name: &str| (run.client.get(name) + run.server.kernel.get(name)) as f64;
     (both("data_segs_out"), both("total_retrans"))
@@ -323,7 +324,7 @@ mod tests {
     use crate::flow::Pause;
     use crate::kernel::InfoSample;
 
-    /// A transfer down: the server's kernel has sent.
+    /// Transfer down: the server's kernel is the sender.
     fn transfer(resent: u64, unneeded: u64, options: u64) -> Run {
         let mut run = Run { complete: true, seconds: Some(32.0), bytes: 100_000, ..Run::default() };
         run.pauses.push(Pause { t: 10.0, until: 22.0 });
@@ -340,13 +341,13 @@ mod tests {
         run
     }
 
-    /// SC-08: conditions of a path that was measured.
+    /// SC-08: conditions of a measured path.
     #[test]
     fn sc_08_pauses_tell_loss_rate_and_window() {
         let of = |resent, unneeded, options| paused(&[&transfer(resent, unneeded, options)]);
         let found = of(0, 0, OPTION_SACK).unwrap();
         assert_eq!((found.pauses, found.lossy), (1, Some(false)));
-        // 100 kB in the 20 s outside the pause; the window that the sender of the data was offered.
+        // 100 kB in the 20 s outside of the pause; window offered to the sender of the data.
         assert_eq!((found.rate_bps, found.window_segments), (Some(40_000.0), Some(60.0)));
         for (resent, unneeded, options, lossy) in [
             (19, 19, OPTION_SACK, Some(false)),
@@ -356,7 +357,7 @@ mod tests {
         ] {
             assert_eq!(of(resent, unneeded, options).unwrap().lossy, lossy, "{resent} {unneeded}");
         }
-        // Handshake counters of the kernel are not data: a SYN was sent three times and reported, a SYN ACK twice.
+        // Handshake counters of the kernel are not data: a SYN was sent three times and reported, a SYN-ACK twice.
         let mut late = transfer(3, 1, OPTION_SACK);
         let syn = |retransmissions| InfoSample { retransmissions, ..InfoSample::default() };
         late.server.kernel.history.push(syn(2));
@@ -369,12 +370,13 @@ mod tests {
             Some(true),
             "no report of the segment that was sent again"
         );
-        // A transfer with a loss decides; one that leaves it open does not hide that of another.
+        // One transfer with a loss decides; a transfer without a verdict does not override it.
         let (clean, open, lossy) =
             (transfer(4, 4, OPTION_SACK), transfer(4, 2, OPTION_SACK), transfer(4, 0, OPTION_SACK));
         assert_eq!(paused(&[&clean, &open, &lossy]).unwrap().lossy, Some(true));
         assert_eq!(paused(&[&clean, &open]).unwrap().lossy, None);
-        // Behind a hole data wait while the link goes on: the transfer with the shorter pause gives the rate.
+        // Data wait behind a gap while the link carries others: the transfer with the shorter pause determines the
+        // rate.
         let mut hole = transfer(4, 0, OPTION_SACK);
         (hole.seconds, hole.pauses[0].until) = (Some(26.0), 15.0);
         let long = transfer(4, 0, OPTION_SACK);

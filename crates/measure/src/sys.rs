@@ -1,6 +1,7 @@
-//! System calls of the measurement: every `unsafe` of this crate.
+//! System calls of a measurement: `TCP_INFO`, socket options, connection with timeout, packet socket; all `unsafe`
+//! code of this crate.
 //!
-//! Each function does one call with memory that it owns.
+//! Each function performs one call with memory that it owns.
 #![allow(unsafe_code, reason = "calls that no safe interface of ours covers; each says why it is sound")]
 
 use crate::Socket;
@@ -15,7 +16,7 @@ fn check(result: libc::c_int) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The kernel's `TCP_INFO` of a connection.
+/// `TCP_INFO` of a connection.
 pub(crate) fn tcp_info(of: &impl AsRawFd) -> io::Result<TcpInfo> {
     let mut bytes = [0u8; 512];
     let mut length = bytes.len() as libc::socklen_t;
@@ -59,7 +60,7 @@ pub(crate) fn keep_short(of: &impl AsRawFd, bytes: u32) -> io::Result<()> {
     set(of.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes)
 }
 
-/// Connects after setting socket options.
+/// Connects with socket options, within `patience`.
 pub(crate) fn connect(to: SocketAddr, socket: &Socket, patience: Duration) -> io::Result<TcpStream> {
     let family = if to.is_ipv6() { libc::AF_INET6 } else { libc::AF_INET };
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
@@ -127,7 +128,7 @@ fn address(of: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
                 sin6_addr: libc::in6_addr { s6_addr: v6.ip().octets() },
                 sin6_scope_id: v6.scope_id(),
             };
-            // SAFETY: as above.
+            // SAFETY: `sockaddr_storage` is larger than and as aligned as any socket address.
             unsafe { (&raw mut out).cast::<libc::sockaddr_in6>().write(at) };
             size_of::<libc::sockaddr_in6>()
         }
@@ -158,25 +159,25 @@ pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// A captured packet.
+/// Captured packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReceivedDatagram {
-    /// Captured bytes.
+    /// Number of captured bytes.
     pub(crate) kept: usize,
     /// Packet length, bytes.
     pub(crate) length: usize,
-    /// It was captured on loopback.
+    /// The packet was captured on loopback.
     pub(crate) loopback: bool,
-    /// It is outgoing.
+    /// The packet is outgoing.
     pub(crate) outgoing: bool,
     /// Kernel timestamp, ns since 1970.
     pub(crate) stamp: u64,
 }
 
-/// `SIOCGSTAMPNS` with word-sized seconds: timestamp of the last packet.
+/// `SIOCGSTAMPNS` with word-sized seconds: timestamp of the last packet read.
 const SIOCGSTAMPNS: libc::c_ulong = 0x8907;
 
-/// Reads the next captured packet.
+/// Reads the next packet.
 pub(crate) fn hear(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<ReceivedDatagram> {
     // SAFETY: all bytes zero is a value of this plain structure.
     let mut from: libc::sockaddr_ll = unsafe { zeroed() };
@@ -207,7 +208,7 @@ pub(crate) fn hear(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<ReceivedDa
     })
 }
 
-/// Packets dropped by the packet socket since the last call.
+/// Number of packets dropped by the packet socket since the last call.
 pub(crate) fn missed(socket: &OwnedFd) -> u64 {
     // SAFETY: all bytes zero is a value of this plain structure.
     let mut stats: libc::tpacket_stats = unsafe { zeroed() };

@@ -1,6 +1,5 @@
-//! Portable fallback without Linux-specific socket facts.
-//!
-//! Connections and transfers work; there is no `TCP_INFO`, and Linux-specific options are refused.
+//! Socket functions of a measurement on systems other than Linux: connections work; `TCP_INFO` and Linux socket
+//! options are unsupported.
 
 use crate::Socket;
 use netns::facts::TcpInfo;

@@ -1,19 +1,19 @@
-//! Admission control of unauthenticated connections: a bounded number of places, fair between addresses.
+//! Admission control of a listening socket (`Admission`): limit on connections that are not authenticated yet, fair
+//! between client addresses, with eviction.
 //!
-//! A newcomer that finds every place taken evicts the oldest waiting connection of the address that holds most of
-//! them. A flood of slow peers therefore delays only itself: a peer that proves its identity within the time the flood
-//! needs to refill the places is admitted. Admitted connections are not counted and not evicted.
+//! A new connection beyond the limit evicts the oldest waiting connection of the address with most of them. A flood of
+//! slow peers therefore delays mainly itself: a peer that authenticates before the flood refills the limit is
+//! admitted. Admitted connections are neither counted nor evicted.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Notifies a peer, unencrypted, that it was evicted, before its connection is closed; true: the listener is
-/// closing.
+/// Notifies an evicted peer, unencrypted, before its connection is closed; true: the listener is closing.
 pub type EvictionNotice = fn(&TcpStream, bool);
 
-/// Waiting places of a listener.
+/// Waiting connections of a listener, and their limit.
 #[derive(Debug)]
 pub struct Admission {
     places: usize,
@@ -36,7 +36,7 @@ struct Connection {
     admitted: bool,
 }
 
-/// Place of one connection, released on drop.
+/// Registration of one connection, removed on drop.
 #[derive(Debug)]
 pub struct AdmittedSlot<'a> {
     lobby: &'a Admission,
@@ -44,7 +44,7 @@ pub struct AdmittedSlot<'a> {
 }
 
 impl Admission {
-    /// Lobby for at most `places` unauthenticated connections.
+    /// Limit of `places` connections that are not authenticated.
     pub fn new(places: usize, farewell: EvictionNotice) -> Admission {
         Admission { places: places.max(1), farewell, state: Mutex::default() }
     }
@@ -53,10 +53,10 @@ impl Admission {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place for a new connection; evicts another one if all are taken.
+    /// Registers a new connection; evicts another one beyond the limit.
     ///
     /// # Errors
-    /// No file descriptor is left to watch the connection.
+    /// No file descriptor is left for a copy of the connection.
     pub fn enter(&self, stream: &TcpStream, from: IpAddr) -> io::Result<AdmittedSlot<'_>> {
         let stream = stream.try_clone()?;
         let mut state = self.state();
@@ -73,7 +73,7 @@ impl Admission {
         Ok(AdmittedSlot { lobby: self, number })
     }
 
-    /// Closes all connections, admitted or not, and all later ones.
+    /// Shuts down all connections, admitted or not, and all later ones.
     pub fn close(&self) {
         let mut state = self.state();
         state.closed = true;
@@ -89,11 +89,11 @@ impl State {
         for (number, connection) in self.connections.iter().filter(|(_, c)| !c.admitted) {
             held.entry(connection.from).or_insert((0, *number)).0 += 1;
         }
-        // The address with more places is evicted first, then the older connection.
+        // The address with most connections loses its oldest one; of equal addresses, that with the older connection.
         held.into_values().max_by_key(|(count, first)| (*count, u64::MAX - first)).map(|(_, first)| first)
     }
 
-    /// Shuts the connection down, which its reading thread notices.
+    /// Shuts a connection down, which its reading thread notices.
     fn shut(&mut self, number: u64, farewell: EvictionNotice) {
         if let Some(connection) = self.connections.remove(&number) {
             if !connection.admitted {
@@ -105,15 +105,14 @@ impl State {
 }
 
 impl AdmittedSlot<'_> {
-    /// Marks the peer as authenticated: the place is free for others, and only [`Admission::close`] ends the
-    /// connection.
+    /// Marks the peer as authenticated: the connection no longer counts, and only [`Admission::close`] shuts it down.
     pub fn admit(&self) {
         if let Some(connection) = self.lobby.state().connections.get_mut(&self.number) {
             connection.admitted = true;
         }
     }
 
-    /// Whether a later connection took the place, or the lobby was closed.
+    /// Whether the connection was evicted, or the listener was closed.
     pub fn is_evicted(&self) -> bool {
         !self.lobby.state().connections.contains_key(&self.number)
     }

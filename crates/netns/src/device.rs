@@ -1,7 +1,8 @@
-//! Packet devices: TUN, Ethernet pair, tunnel to another host, none.
+//! Packet devices of a network stack (`Device`): TUN, veth pair, tunnel to another host or wire; reads and writes
+//! without blocking.
 //!
-//! Packets pass bare through a TUN device, with an Ethernet header through the socket of a veth pair, through
-//! a tunnel to another host, or as whole frames on a wire.
+//! A TUN device carries IP packets, the socket of a veth pair carries them with an Ethernet header, a wire carries
+//! whole frames.
 
 use super::sys::veth;
 use std::fs::File;
@@ -16,9 +17,9 @@ pub struct Device(DeviceKind);
 enum DeviceKind {
     /// A TUN device.
     Tun(File),
-    /// Socket at the other end of a veth pair, and the hardware address of the stack.
+    /// Socket at the opposite end of a veth pair, and hardware address of the stack.
     Ethernet(File, [u8; 6]),
-    /// The stack is on another host, or behind a wire.
+    /// Stack on another host, or behind a wire.
     Tunnel(Box<dyn Tunnel>),
 }
 
@@ -64,7 +65,7 @@ impl Device {
         Device(DeviceKind::Tunnel(tunnel))
     }
 
-    /// Whether it is the replacement of a TUN device.
+    /// Whether the device is a veth pair, which replaces a TUN device.
     pub fn stands_in(&self) -> bool {
         matches!(self.0, DeviceKind::Ethernet(..))
     }
@@ -106,8 +107,8 @@ impl Device {
         file.write_vectored(&[IoSlice::new(&header), IoSlice::new(packet)]).map(drop)
     }
 
-    /// Packets lost since the last call because they were not read in time. A TUN device has a kernel counter
-    /// ([`super::namespace::Namespace::overrun`]).
+    /// Packets lost since the last call because they were not read in time; 0 for a TUN device, which has a kernel
+    /// counter ([`super::namespace::Namespace::overrun`]).
     pub fn overrun(&self) -> u64 {
         match &self.0 {
             DeviceKind::Tun(_) => 0,

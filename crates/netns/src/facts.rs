@@ -1,6 +1,5 @@
-//! Kernel TCP statistics: `TCP_INFO` of the sender, counters of the namespaces.
-//!
-//! `TCP_INFO` is sampled at the end and at each change.
+//! Kernel statistics of a flow (`FlowFacts`): `TCP_INFO` of the sender (parser and samples), network counters of both
+//! namespaces.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +8,16 @@ use std::collections::BTreeMap;
 pub struct FlowFacts {
     /// `TCP_INFO` of the sender's first connection when all data were acknowledged, or at the end.
     pub info: TcpInfo,
-    /// Final `TCP_INFO` of each of its connections, in order of opening, at most 256. Empty where connections
+    /// Last `TCP_INFO` of each of the sender's connections, in order of opening, at most 256. Empty where connections
     /// are not sampled.
     pub connections: Vec<TcpInfo>,
-    /// Changed samples of the first connection and their times, seconds from t = 0; the sample interval is a
-    /// few ms.
+    /// Changed samples of the first connection with their times, seconds from t = 0; the sample interval is a few ms.
     pub history: Vec<(f64, TcpInfo)>,
     /// Nonzero counters of the sender's namespace, by their names in `netstat` and `snmp`.
     pub from: BTreeMap<String, u64>,
     /// Nonzero counters of the receiver's namespace.
     pub to: BTreeMap<String, u64>,
-    /// Errors of either end.
+    /// Errors of both ends.
     pub faults: Vec<String>,
 }
 
@@ -29,7 +27,7 @@ impl FlowFacts {
         self.from.get(name).copied().unwrap_or(0)
     }
 
-    /// Whether the kernel undid a cwnd reduction: it detected an unneeded retransmission in time.
+    /// Whether the kernel undid a cwnd reduction, so it detected an unneeded retransmission in time.
     pub fn undone(&self) -> bool {
         ["TCPFullUndo", "TCPPartialUndo", "TCPDSACKUndo", "TCPLossUndo"].iter().any(|n| self.counter(n) > 0)
     }
@@ -67,33 +65,33 @@ fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 tcp_info! {
     /// State of the connection, 1 when established.
     state: u8 at 0,
-    /// State of its congestion control: 0 open, 1 disorder, 2 window reduced, 3 recovery, 4 loss.
+    /// State of congestion control: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
     ca_state: u8 at 1,
-    /// Timeouts in a row of the oldest segment.
+    /// Consecutive timeouts of the oldest segment.
     retransmits: u8 at 2,
     /// Current back-off: doublings of the RTO.
     backoff: u8 at 4,
     /// Negotiated options as bits: 1 timestamps, 2 SACK, 4 window scaling, 8 ECN.
     options: u8 at 5,
-    /// RTO.
+    /// RTO, us.
     rto: u32 at 8,
     /// Sending MSS.
     snd_mss: u32 at 16,
-    /// Segments in flight.
+    /// Segments outstanding.
     unacked: u32 at 24,
-    /// SACKed segments in flight.
+    /// Outstanding segments that are SACKed.
     sacked: u32 at 28,
-    /// Segments in flight marked lost.
+    /// Outstanding segments that are marked lost.
     lost: u32 at 32,
-    /// Retransmitted segments in flight.
+    /// Outstanding segments that are retransmitted.
     retrans: u32 at 36,
-    /// Smoothed RTT.
+    /// Smoothed RTT, us.
     rtt: u32 at 68,
-    /// RTT variation.
+    /// RTT variation, us.
     rttvar: u32 at 72,
-    /// ssthresh.
+    /// ssthresh, segments.
     snd_ssthresh: u32 at 76,
-    /// cwnd.
+    /// cwnd, segments.
     snd_cwnd: u32 at 80,
     /// Reordering distance, segments.
     reordering: u32 at 88,
@@ -101,7 +99,7 @@ tcp_info! {
     total_retrans: u32 at 100,
     /// Unsent bytes.
     notsent_bytes: u32 at 144,
-    /// Minimum RTT of a recent window.
+    /// Minimum RTT of a recent window, us.
     min_rtt: u32 at 148,
     /// Segments sent, pure ACKs included.
     segs_out: u32 at 136,
@@ -125,16 +123,16 @@ tcp_info! {
     bytes_retrans: u64 at 208,
     /// Recent delivery rate, bytes per second.
     delivery_rate: u64 at 160,
-    /// Time with data to send or in flight.
+    /// Time with data to send or outstanding, us.
     busy_time: u64 at 168,
-    /// Part of `busy_time` limited by the peer's window.
+    /// Part of `busy_time` limited by the peer's window, us.
     rwnd_limited: u64 at 176,
-    /// Part of `busy_time` limited by the send buffer.
+    /// Part of `busy_time` limited by the send buffer, us.
     sndbuf_limited: u64 at 184,
 }
 
 impl TcpInfo {
-    /// Fields of a congestion window plot over time.
+    /// Fields whose change is worth a sample: cwnd, ssthresh, RTO, back-off, congestion control state, retransmissions.
     pub fn window(&self) -> (u32, u32, u32, u8, u8, u32) {
         (self.snd_cwnd, self.snd_ssthresh, self.rto, self.backoff, self.ca_state, self.total_retrans)
     }

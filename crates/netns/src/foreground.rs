@@ -1,16 +1,14 @@
-//! Foreground command: standard streams, terminal and forwarded signals.
-//!
-//! It gets the standard streams of this process, the terminal if there is one, and the signals sent to this
-//! process.
+//! Foreground command of a run (`Foreground`): standard streams of this process, its controlling terminal, forwarded
+//! signals.
 
 use super::sys::{self, process, terminal};
 use crate::Error;
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
-/// The foreground command.
+/// Foreground command with its signals and terminal.
 pub struct Foreground {
-    /// Name of the command in the model that it replaces.
+    /// Name of the command in the model whose program it replaces.
     pub name: String,
     /// Program and arguments.
     pub words: Vec<OsString>,
@@ -18,12 +16,12 @@ pub struct Foreground {
     pub start_file: Option<String>,
     /// Signals to forward, as a `signalfd`.
     pub signals: OwnedFd,
-    /// Controlling terminal, if there is one.
+    /// Controlling terminal, if the command gets it.
     pub terminal: Option<OwnedFd>,
     setting: Option<terminal::Setting>,
 }
 
-/// Signals that are forwarded to the command.
+/// Signals forwarded to the command.
 const SIGNALS: &[i32] = &[libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
 impl Foreground {
@@ -50,7 +48,7 @@ impl Foreground {
         sys::readable(&[self.signals.as_raw_fd()], Some(0))[0]
     }
 
-    /// Takes the terminal back, and restores its settings if a signal ended the command.
+    /// Takes back the terminal's foreground, and restores its settings if a signal ended the command.
     pub fn end(&self, by_signal: bool) {
         let Some(terminal) = &self.terminal else { return };
         terminal::take(terminal);

@@ -1,7 +1,7 @@
-//! Lifecycle of a command: start, supervision, exit status.
+//! Lifecycle of a command (`Job`): start on schedule under a keeper, supervision until exit or cancellation, record of
+//! the exit.
 //!
-//! A command is started on schedule and supervised until it ends or is cancelled; its exit is recorded. The
-//! foreground command also gets the terminal and signals.
+//! A foreground command also has the terminal and receives forwarded signals.
 
 use super::clock::Clock;
 use super::foreground::Foreground;
@@ -14,11 +14,11 @@ use std::os::fd::AsRawFd as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A scheduled command.
+/// Command with its schedule and environment.
 pub struct Job<'a> {
     /// Network namespace of the command.
     pub space: &'a Namespace,
-    /// Start, in time of the run.
+    /// Start time.
     pub start: Time,
     /// Arguments, environment and credentials.
     pub plan: Plan,
@@ -31,13 +31,13 @@ pub struct Job<'a> {
 /// Execution record of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandExit {
-    /// Start time; none: never started.
+    /// Start time; None: not started.
     pub started: Option<Time>,
-    /// Time of its own exit; none: it was ended.
+    /// Time of its exit; None: it was ended by the supervisor.
     pub ended: Option<Time>,
-    /// Exit status, if it exited by itself or by a signal to this program.
+    /// Exit status, if the command exited, or a signal to this program ended it.
     pub status: Option<Status>,
-    /// Missing parts of its view and other problems.
+    /// Missing parts of its mount view and other problems.
     pub lacks: Vec<String>,
 }
 
@@ -46,24 +46,24 @@ pub struct CommandExit {
 pub struct CommandFacts {
     /// Name.
     pub name: String,
-    /// It was a server, ended when all others were done.
+    /// The command is a server, ended when all other commands are done.
     pub serves: bool,
     /// Execution record.
     pub ended: CommandExit,
 }
 
-/// Poll interval of cancellation, ms.
+/// Poll interval for cancellation, ms.
 const LOOK: i32 = 50;
-/// Grace period of a command after the order to end.
+/// Time that a command has to exit after a forwarded SIGTERM or SIGHUP.
 const PATIENCE: Span = Span::from_secs(2);
-/// Time within which a server must listen.
+/// Time that a server has to listen.
 const UNTIL_IT_LISTENS: Span = Span::from_secs(5);
 
 impl Job<'_> {
-    /// Starts the command on schedule and supervises it. `over`, once set, ends it.
+    /// Starts the command at its start time, and supervises it. `over`, once set, ends it.
     ///
     /// # Errors
-    /// The command could not be started.
+    /// The command cannot be started.
     pub fn run(self, program: &Path, clock: Clock, over: &AtomicBool) -> Result<CommandExit, Error> {
         while clock.now() < self.start || clock.is_before() {
             if over.load(Ordering::Relaxed) {
@@ -78,11 +78,10 @@ impl Job<'_> {
         Ok(ended)
     }
 
-    /// Starts the command now and waits until it listens or is cancelled; returns its keeper for
-    /// [`look_after`].
+    /// Starts the command now, and waits until it listens, exits or `given_up`. Returns its keeper for [`look_after`].
     ///
     /// # Errors
-    /// The command could not be started.
+    /// The command cannot be started.
     pub fn begin(
         self,
         program: &Path,
@@ -152,8 +151,8 @@ pub fn look_after(
             Some(KeeperReply::Stopped) => {
                 if let Some(terminal) = foreground.and_then(|f| f.terminal.as_ref()) {
                     terminal::take(terminal);
-                    // Stops the whole group, as the terminal would have done. Execution continues here when
-                    // the outer shell resumes us.
+                    // Stops the whole process group, as the terminal would have done. Execution continues here when
+                    // the outer shell resumes the group.
                     let _ = process::signal(0, libc::SIGSTOP);
                     keeper.order(KeeperRequest::Resume);
                 }
@@ -163,7 +162,7 @@ pub fn look_after(
                 ended.status = Some(status);
             }
             None => {
-                // Only the system or a privileged process kills a keeper.
+                // A keeper is killed only by the system or by a privileged process.
                 ended.ended = Some(clock.now());
                 ended.status = Some(Status {
                     code: 128 + libc::SIGKILL,

@@ -1,11 +1,11 @@
-//! Supervisor process of a command: init of its PID namespace, ends with its parent.
+//! Supervisor process of a command (keeper): first process of a PID namespace, with messages to and from its parent.
 //!
-//! The keeper is the first process of a PID namespace. All descendants of the command end with the keeper,
-//! even if they detach, and the keeper ends with its parent, whatever the signal. It sets up mounts, network,
-//! credentials and terminal of the command, forwards signals and reports the exit status.
+//! All descendants of the command end with the keeper, even if they detach, and the keeper ends with its parent,
+//! whatever the signal. The keeper sets up mounts, network, credentials and terminal of the command, forwards signals,
+//! and reports the exit status.
 //!
-//! The keeper is this program again, started with two descriptors ([`keep`]). The first line on its control
-//! socket is its [`Plan`].
+//! The keeper is a new instance of this program with two descriptors ([`keep`]). The first line on its control socket
+//! is its [`Plan`].
 
 use super::mounts::{self, MountView};
 use super::namespace::Namespace;
@@ -30,38 +30,39 @@ pub struct Plan {
     pub words: Vec<OsString>,
     /// Environment variables to set.
     pub variables: Vec<(String, OsString)>,
-    /// Mounts and files that it sees.
+    /// Mounts and files that the command sees.
     pub view: MountView,
-    /// User of the command; none: unchanged.
+    /// User of the command; None: unchanged.
     pub user: Option<User>,
-    /// The command gets the foreground of the terminal, if available.
+    /// Move the command to the foreground of the terminal, if available.
     pub terminal: bool,
-    /// The command gets a process group of its own, without the terminal.
+    /// Start the command in a process group of its own, without the terminal.
     pub apart: bool,
     /// Content of a shell start file; `{}` in an argument is replaced by its path.
     pub start_file: Option<String>,
-    /// The command stays in the outer network and keeps all privileges: for helpers that connect it to the
-    /// network of the machine, at [`mounts::NETWORK`].
+    /// The command stays in the outer network and keeps all privileges: for helpers that connect the namespace at
+    /// [`mounts::NETWORK`] with the network of the machine.
     pub outside: bool,
 }
 
 /// Exit of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// Exit status as of shells: 128 plus the signal, or 126 or 127 if it could not be started.
+    /// Exit status by the convention of shells: 128 plus the signal number; 126 or 127 if the command cannot be
+    /// started.
     pub code: i32,
-    /// Signal that ended it.
+    /// Signal that ended the command.
     pub signal: Option<i32>,
-    /// Reason why it could not be started.
+    /// Reason why the command cannot be started.
     pub fault: Option<String>,
 }
 
-/// Message of a keeper.
+/// Message from a keeper to its parent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeeperReply {
     /// The command was started.
     Started,
-    /// A part of its view is missing.
+    /// A part of the mount view is missing.
     Lacks(String),
     /// The command was stopped by a signal.
     Stopped,
@@ -69,23 +70,23 @@ pub enum KeeperReply {
     Ended(Status),
 }
 
-/// Order to a keeper.
+/// Message from the parent to a keeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeeperRequest {
-    /// Sends a signal to all processes.
+    /// Send this signal to all processes.
     Signal(i32),
-    /// Moves the command to the foreground, if the terminal is ours, and continues it.
+    /// Continue the command, in the foreground if this process has the terminal.
     Resume,
-    /// Ends all processes.
+    /// End all processes.
     End,
 }
 
-/// A running keeper, seen from its parent. Drop ends all its processes.
+/// Running keeper, at its parent. Drop ends all its processes.
 #[derive(Debug)]
 pub struct Keeper {
     control: UnixStream,
     lines: BufReader<UnixStream>,
-    /// Thread that started the keeper and lives as long as it does: its end would kill the keeper.
+    /// Thread that started the keeper. It lives as long as the keeper, since its end would kill the keeper.
     starter: Option<std::thread::JoinHandle<()>>,
 }
 
@@ -126,8 +127,8 @@ impl Keeper {
         }
         process::hand_down(&mut command, vec![theirs.as_raw_fd(), network]);
         let (sender, receiver) = mpsc::channel();
-        // A thread of its own, since the new namespace applies to its next child only, and that child dies
-        // with the thread.
+        // A new thread, since the new namespace applies to the thread's next child only, and that child dies with the
+        // thread.
         let starter = std::thread::spawn(move || {
             let started = process::unshare_processes()
                 .map_err(Error::right("making a process namespace"))
@@ -168,7 +169,7 @@ impl Keeper {
         !self.lines.buffer().is_empty()
     }
 
-    /// Sends an order; ignored if the keeper has ended.
+    /// Sends a message; ignored if the keeper has ended.
     pub fn order(&mut self, order: KeeperRequest) {
         let _ = line(&order).and_then(|line| self.control.write_all(&line));
     }
@@ -184,11 +185,10 @@ impl Drop for Keeper {
     }
 }
 
-/// Signals whose default action would end the keeper before its report.
+/// Signals that the keeper reads instead of handling them.
 const CHILD: &[i32] = &[libc::SIGCHLD];
 
-/// Main function of the process started by [`Keeper::start`], with its two descriptors. Returns the exit
-/// code.
+/// Main function of the keeper process, with its two descriptors. Returns the exit code.
 pub fn keep(control: RawFd, network: RawFd) -> i32 {
     match kept(control, network) {
         Ok(()) => 0,
@@ -197,7 +197,7 @@ pub fn keep(control: RawFd, network: RawFd) -> i32 {
 }
 
 fn kept(control: RawFd, network: RawFd) -> io::Result<()> {
-    // If the parent died before this call, the socket shows it.
+    // If the parent died before this call, the control socket is closed.
     process::die_with_parent()?;
     let control = UnixStream::from(process::adopt(control)?);
     let network = process::adopt(network)?;
@@ -224,9 +224,11 @@ struct Supervision {
     child: i32,
 }
 
-/// Exit codes of `env` and similar tools: internal error, program not executable, program not found.
+/// Exit code of an internal error, by the convention of `env`.
 const OWN_FAULT: i32 = 125;
+/// Exit code of a program that is not executable.
 const NOT_EXECUTABLE: i32 = 126;
+/// Exit code of a program that is not found.
 const NOT_FOUND: i32 = 127;
 
 impl Supervision {
@@ -282,8 +284,8 @@ impl Supervision {
         self.reply(&KeeperReply::Started).map_err(own("telling"))
     }
 
-    /// Supervises the command until it ends or is cancelled. When this process exits, the kernel kills the
-    /// remaining processes.
+    /// Supervises the command until it ends or is cancelled. When this process exits, the kernel kills the remaining
+    /// processes of its namespace.
     fn look_after(&mut self) -> io::Result<()> {
         let children = process::hold_signals(CHILD)?;
         loop {

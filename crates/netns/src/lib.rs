@@ -1,7 +1,8 @@
-//! Linux network namespaces: TUN and veth devices, supervised commands, clocks and kernel statistics.
+//! Linux network namespaces with TUN or veth devices, commands under supervisor processes, clock of a run, kernel
+//! statistics, uplink.
 //!
-//! All objects own their descriptors and processes and release them on drop. The crate is independent of
-//! scenarios, paths and transports.
+//! Objects own their descriptors and processes and release them on drop. The crate is independent of scenarios, paths
+//! and transports.
 
 pub mod admission;
 #[cfg(target_os = "linux")]
@@ -34,11 +35,11 @@ pub use namespace::rights;
 
 use std::io;
 
-/// Reason why a kernel network is not usable.
+/// Reason why a kernel network cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Not Linux.
+    /// The system is not Linux.
     #[error("real time needs Linux: namespaces and TUN devices")]
     System,
     /// The process may not create namespaces or devices.

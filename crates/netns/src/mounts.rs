@@ -1,7 +1,5 @@
-//! Mount namespace of a command: processes, host names and resolver.
-//!
-//! A command has its own process ids, node names and resolver; everything else is that of the host. A mount
-//! namespace keeps the changes from the host.
+//! Mount namespace of a command: its own procfs, `/etc/hosts` and `/etc/resolv.conf` (`MountView`); the rest is the
+//! host's.
 
 use super::sys::{self, process};
 use serde::{Deserialize, Serialize};
@@ -11,30 +9,31 @@ use std::os::fd::RawFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// Differences from the host.
+/// Files of a command that differ from the host's.
 #[derive(Clone, Default, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MountView {
-    /// Content of `/etc/hosts`; none: that of the host.
+    /// Content of `/etc/hosts`; None: the host's.
     pub hosts: Option<String>,
-    /// Content of `/etc/resolv.conf`; none: that of the host.
+    /// Content of `/etc/resolv.conf`; None: the host's.
     pub resolver: Option<String>,
 }
 
-/// Local services that would resolve names outside of the namespace.
+/// Sockets of local services that would resolve names outside of the namespace.
 const RESOLVERS: [&str; 2] = ["/run/systemd/resolve/io.systemd.Resolve", "/run/nscd/socket"];
-/// Place of temporary files before their bind mounts; later covered by the mount of procfs.
+/// Folder of temporary files before they are bind-mounted; procfs is mounted over it afterwards.
 const PLACE: &str = "/proc";
 
-/// Path of the machine's network namespace for a helper, and its folder.
+/// Path at which a helper finds the network namespace to join.
 pub const NETWORK: &str = "/tmp/network";
+/// Folder of [`NETWORK`].
 const FOLDER: &str = "/tmp";
 
-/// Sets up mounts of a helper: procfs of its own, and the network namespace to join.
+/// Sets up the mounts of a helper: its own procfs, and the network namespace to join.
 pub fn of_helper(network: RawFd) -> io::Result<Vec<String>> {
     process::unshare_mounts()?;
     process::mount(c"tmpfs", Path::new(FOLDER))?;
     fs::write(NETWORK, "")?;
-    // A thread enters the namespace to bind its file, so that the process need not return.
+    // A second thread enters the namespace to bind its file, so that this thread stays outside.
     let seen = std::thread::spawn(move || {
         sys::enter_network(network)?;
         process::bind_mount(Path::new("/proc/thread-self/ns/net"), Path::new(NETWORK))
@@ -44,7 +43,7 @@ pub fn of_helper(network: RawFd) -> io::Result<Vec<String>> {
     Ok(Vec::new())
 }
 
-/// Applies the view to the calling process, the first in its PID namespace; returns missing parts.
+/// Sets up the mounts of the calling process, the first of its PID namespace; returns descriptions of missing parts.
 pub fn arrange(view: &MountView) -> io::Result<Vec<String>> {
     let mut lacks = Vec::new();
     process::unshare_mounts()?;

@@ -1,7 +1,8 @@
-//! Network namespace with one TUN device, owned by file descriptors.
+//! Anonymous network namespace (`Namespace`) with one TUN or veth device: creation, addresses, routes, sysctl
+//! settings, counters.
 //!
-//! The network namespace is anonymous and holds one TUN device. Both live as long as descriptors of this
-//! process. Routes, addresses, queues and names of the host are not touched.
+//! Namespace and device live as long as descriptors of this process. Routes, addresses, queues and names of the host
+//! are not changed.
 
 use super::device::Device;
 use super::{proc, sys};
@@ -13,16 +14,17 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::process::Command;
 
-/// A network namespace.
+/// Network namespace, owned by a file descriptor.
 #[derive(Debug)]
 pub struct Namespace {
     namespace: File,
 }
 
-/// Name of the device in a namespace.
+/// Name of the device in each namespace.
 pub const DEVICE: &str = "williwaw0";
-/// Prefix of the network shared by all machines of a run.
+/// Netmask of the IPv4 network shared by all nodes with commands.
 const MASK: Ipv4Addr = Ipv4Addr::new(255, 255, 240, 0);
+/// IPv6 prefix length.
 const WIDTH_6: u32 = 64;
 /// Minimum link MTU of IPv6 (RFC 8200 section 5).
 const LEAST_MTU_6: u32 = 1280;
@@ -37,14 +39,15 @@ const SILENT_6: [(&str, &str); 5] = [
 ];
 /// Prefix of a default route in the kernel's IPv6 table.
 const DEFAULT_6: &str = "00000000000000000000000000000000 00 ";
-/// Name and MTU of the other end of a veth pair.
+/// Name of the opposite end of a veth pair.
 const PEER: &str = "williwaw1";
+/// MTU of the opposite end of a veth pair.
 const PEER_MTU: u32 = 65_535;
 /// Transmit queue of the device, packets: above a window, so that no packet is lost outside of the model.
 const DEVICE_QUEUE: u32 = 10_000;
 
-/// Creates a veth pair: one end in the calling thread's namespace, the other in a namespace that lives as
-/// long as its socket.
+/// Creates a veth pair: one end in the calling thread's namespace, the opposite end in a namespace that lives as long
+/// as its socket.
 fn pair(here: RawFd) -> io::Result<Device> {
     let other = std::thread::scope(|scope| {
         let made = scope.spawn(|| {
@@ -102,7 +105,7 @@ impl Namespace {
         Namespace::made(&SILENT_6)
     }
 
-    /// Creates a namespace for a machine, with IPv4 and IPv6, without unsolicited packets.
+    /// Creates a namespace for a node with commands: IPv4 and IPv6, without unsolicited packets.
     ///
     /// # Errors
     /// [`Error::Rights`] without the right to create one.
@@ -110,7 +113,7 @@ impl Namespace {
         let group = sys::process::ids().1;
         let group = format!("{group} {group}");
         let own = [
-            // Commands of any user may ping and listen at any port. A user namespace has one group only.
+            // Commands of any user may ping and listen at any port. A user namespace has only one group.
             ("net.ipv4.ping_group_range", group.as_str()),
             ("net.ipv4.ping_group_range", "0 2147483647"),
             ("net.ipv4.ip_unprivileged_port_start", "0"),
@@ -118,14 +121,14 @@ impl Namespace {
         Namespace::made(&[&SILENT_6[..], &own].concat())
     }
 
-    /// Creates a namespace with these settings, as far as the kernel has them.
+    /// Creates a namespace with these sysctl settings, as far as the kernel has them.
     fn made(settings: &[(&str, &str)]) -> Result<Namespace, Error> {
-        // A thread of its own enters the namespace and ends; the open file keeps the namespace.
+        // A separate thread enters the namespace and ends; the open file keeps the namespace.
         let make = || {
             sys::unshare_network().map_err(Error::right("making a network namespace"))?;
             sys::up("lo").map_err(Error::of("bringing up loopback"))?;
             for (name, value) in settings {
-                // A kernel without IPv6 lacks some of them.
+                // A kernel without IPv6 lacks some of the settings.
                 let _ = fs::write(setting(name), value);
             }
             File::open("/proc/thread-self/ns/net").map_err(Error::of("opening a network namespace"))
@@ -165,7 +168,7 @@ impl Namespace {
         })
     }
 
-    /// Starts `command` inside the namespace; it ends with the thread that starts it. The namespace must
+    /// Starts `command` inside the namespace; the command ends with the thread that starts it. The namespace must
     /// outlive the start.
     pub fn bind(&self, command: &mut Command) {
         sys::bind_command(command, self.namespace.as_raw_fd());
@@ -183,7 +186,7 @@ impl Namespace {
             match at {
                 IpAddr::V4(at) => self.address(&device, at, Ipv4Addr::new(255, 255, 255, 0), mtu)?,
                 IpAddr::V6(at) => {
-                    // Without address resolution, no multicast group is joined for it.
+                    // Without address resolution, no multicast group is joined for the address.
                     let given = || {
                         sys::size_interface(DEVICE, mtu, DEVICE_QUEUE)?;
                         sys::veth::up_without_arp(DEVICE)?;
@@ -197,11 +200,11 @@ impl Namespace {
         })
     }
 
-    /// Creates the device of a machine, with an address of each IP version; `beyond` is the next hop of its
+    /// Creates the device of a node with commands, with an address of each IP version. `beyond`: next hop of the
     /// default route.
     ///
     /// # Errors
-    /// As of [`Namespace::device`].
+    /// The errors of [`Namespace::device`].
     pub fn gateway(
         &self,
         at: (Ipv4Addr, Ipv6Addr),
@@ -215,7 +218,7 @@ impl Namespace {
             if let Some(gateway) = beyond {
                 sys::route::default4(DEVICE, gateway).map_err(refused("a default route"))?;
             }
-            // IPv6 needs this MTU and support of the kernel.
+            // IPv6 requires this MTU, and support by the kernel.
             if mtu >= LEAST_MTU_6 && knows_6() {
                 sys::route::address6(DEVICE, at.1, WIDTH_6)
                     .map_err(refused(&format!("the address {}", at.1)))?;
@@ -227,7 +230,7 @@ impl Namespace {
         })
     }
 
-    /// Creates a TUN device or a veth pair in the calling thread's namespace, which is this one.
+    /// Creates a TUN device, or otherwise a veth pair, in the calling thread's namespace (this one).
     fn any_device(&self) -> Result<Device, Error> {
         match sys::tun(DEVICE) {
             Ok(file) => Ok(Device::tun(file)),
@@ -253,7 +256,7 @@ impl Namespace {
     /// An error of the kernel.
     pub fn forward(&self) -> Result<(), Error> {
         self.set("net.ipv4.ip_forward", "1")?;
-        // Missing in a kernel without IPv6.
+        // The setting is missing in a kernel without IPv6.
         let _ = self.set("net.ipv6.conf.all.forwarding", "1");
         Ok(())
     }
@@ -286,7 +289,7 @@ impl Namespace {
                 ("tcp6", "0A"),
                 ("udp", "07"),
                 ("udp6", "07"),
-                // User-space stacks use raw sockets; the kernel's SCTP has its own table.
+                // User-space stacks use raw sockets; the kernel's SCTP has a table of its own.
                 ("raw", "07"),
                 ("sctp/eps", "10"),
             ];
@@ -298,7 +301,7 @@ impl Namespace {
     /// Sets a sysctl by its full name (`net.ipv4.tcp_frto`).
     ///
     /// # Errors
-    /// The kernel has no such setting, not in a namespace, or rejects the value.
+    /// The kernel has no such setting in a namespace, or rejects the value.
     pub fn set(&self, name: &str, value: &str) -> Result<(), Error> {
         let path = setting(name);
         self.inside(|| fs::write(path, value).map_err(Error::of(format!("setting {name} to {value}"))))
@@ -310,17 +313,17 @@ impl Namespace {
     /// The kernel's tables cannot be read.
     pub fn counters(&self) -> Result<BTreeMap<String, u64>, Error> {
         self.inside(|| {
-            // /proc/net is that of the main thread.
+            // `/proc/net` belongs to the main thread.
             let read = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}"));
             let text = read("netstat").and_then(|a| Ok(a + &read("snmp")?));
             let mut all = proc::counters(&text.map_err(Error::of("reading counters"))?);
-            // Missing in a kernel without IPv6.
+            // The file is missing in a kernel without IPv6.
             all.extend(proc::counters_6(&read("snmp6").unwrap_or_default()));
             Ok(all)
         })
     }
 
-    /// Packets dropped by its device because they were not read in time.
+    /// Packets dropped by the device because they were not read in time.
     ///
     /// # Errors
     /// The kernel's table cannot be read.

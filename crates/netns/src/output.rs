@@ -1,6 +1,6 @@
-//! Output capture of commands, to a folder or to memory.
+//! Output of commands: to files in a folder, to memory with a limit, or discarded.
 //!
-//! Memory output leaves no file behind if the process dies before it is sent to another host.
+//! Memory output leaves no file behind if the process dies before the output is sent to another host.
 
 use super::keeper::Streams;
 use super::sys::process;
@@ -9,25 +9,25 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
-/// Destination of output.
+/// Destination of the output of commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Outputs {
     /// Discarded.
     #[default]
     Nowhere,
-    /// Files in this folder: name of the command, and `.stdout` or `.stderr`.
+    /// Files in this folder: name of the command with `.stdout` or `.stderr`.
     Folder(PathBuf),
-    /// In memory, returned with the result of the command: the first [`MOST_OUTPUT`] bytes of each stream.
+    /// Memory, returned with the result of the command: the first [`MOST_OUTPUT`] bytes of each stream.
     Memory,
 }
 
-/// Most bytes kept in memory per stream.
+/// Upper limit of bytes kept in memory for each stream.
 pub const MOST_OUTPUT: u64 = 64 << 20;
 
 /// Names of the streams.
 pub const NAMES: [&str; 2] = ["stdout", "stderr"];
 
-/// Output of one command in memory.
+/// Output of one command in memory: standard output and standard error.
 #[derive(Debug)]
 pub struct Memory([File; 2]);
 
@@ -41,7 +41,7 @@ impl Memory {
         Ok(Memory([file()?, file()?]))
     }
 
-    /// Streams for the command.
+    /// Streams for the start of the command.
     pub fn streams(&self) -> Result<Streams, Error> {
         let Memory([out, err]) = self;
         let copy = |file: &File| file.try_clone().map_err(Error::of("making a file"));
@@ -74,7 +74,7 @@ pub fn files(folder: &Path, command: &str) -> Result<Streams, Error> {
     Ok(Streams::Files(file(NAMES[0])?, file(NAMES[1])?))
 }
 
-/// Writes output received from another host into such files.
+/// Writes output received from another host to the files of [`files`].
 pub fn write(folder: &Path, command: &str, outputs: &[Vec<u8>; 2]) -> Result<(), Error> {
     std::fs::create_dir_all(folder).map_err(Error::of(format!("making {}", folder.display())))?;
     for (bytes, end) in outputs.iter().zip(NAMES) {

@@ -1,11 +1,10 @@
-//! Kernel counters from `/proc/net`: netstat, snmp, dev.
-//!
-//! `netstat` and `snmp` are pairs of lines, names and numbers; `dev` has drop counters of devices.
+//! Parsers of kernel tables in `/proc/net`: counters (`netstat`, `snmp`, `snmp6`), drops of a device (`dev`), sockets
+//! by state.
 
 use std::collections::BTreeMap;
 
-/// Nonzero counters by name. Counters of `Tcp` have that prefix (`TcpRetransSegs`); those of `TcpExt` have
-/// none (`TCPSpuriousRTOs`).
+/// Nonzero counters of `netstat` or `snmp` by name. Counters have their table as prefix (`TcpRetransSegs`), except
+/// those of `TcpExt` (`TCPSpuriousRTOs`).
 pub fn counters(text: &str) -> BTreeMap<String, u64> {
     let mut out = BTreeMap::new();
     let mut lines = text.lines();
@@ -27,7 +26,7 @@ pub fn counters(text: &str) -> BTreeMap<String, u64> {
     out
 }
 
-/// Nonzero IPv6 counters: one name and number per line, with the table in the name (`Udp6InDatagrams`).
+/// Nonzero counters of `snmp6`: one name and number per line, with the table in the name (`Udp6InDatagrams`).
 pub fn counters_6(text: &str) -> BTreeMap<String, u64> {
     let counter = |line: &str| {
         let (name, number) = line.split_once(char::is_whitespace)?;
@@ -37,14 +36,14 @@ pub fn counters_6(text: &str) -> BTreeMap<String, u64> {
     text.lines().filter_map(counter).collect()
 }
 
-/// Transmit drops of a device.
+/// Transmit drops of a device, from `dev`.
 pub fn dropped_out(text: &str, device: &str) -> u64 {
     let row = text.lines().filter_map(|l| l.split_once(':')).find(|(name, _)| name.trim() == device);
     let column = row.and_then(|(_, rest)| rest.split_whitespace().nth(11)?.parse().ok());
     column.unwrap_or(0)
 }
 
-/// Number of sockets of a table (such as `/proc/net/tcp`) in a state, in the kernel's notation.
+/// Number of sockets in a state (the kernel's notation) in a table such as `/proc/net/tcp`.
 pub fn in_state(text: &str, state: &str) -> usize {
     text.lines().skip(1).filter(|line| line.split_whitespace().nth(3) == Some(state)).count()
 }

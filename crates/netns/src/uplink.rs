@@ -1,10 +1,11 @@
-//! Uplink to the host's network through pasta or slirp4netns.
+//! Uplink of an emulation to the host's network through a helper program (pasta or slirp4netns): start of the helper,
+//! addresses, resolver.
 //!
-//! A helper relays between two networks with unprivileged sockets: pasta, otherwise slirp4netns. It connects
-//! the fixed end of the link with the network in which this program was started, and ends with the run.
+//! The helper relays with unprivileged sockets between the network of the fixed end and the network in which this
+//! program was started. It ends with the run.
 //!
-//! slirp4netns is IPv4 only. It resolves all addresses on its own network, so the machine at the fixed end
-//! answers ARP for those behind the link (RFC 1027). Thus no address translation is needed.
+//! slirp4netns supports IPv4 only. It resolves all addresses on its own network, so the node at the fixed end answers
+//! ARP for the addresses behind the link (RFC 1027). Address translation is not needed.
 
 use super::keeper::{Keeper, KeeperReply, Plan, Streams};
 use super::mounts::MountView;
@@ -17,22 +18,22 @@ use std::io::{Read as _, Seek as _};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
-/// Name of the device at the fixed end.
+/// Name of the uplink's device at the fixed end.
 const DEVICE: &str = "uplink0";
-/// Hardware address of pasta at its device. Its default is that of the outer interface, which has none behind
-/// another emulated link.
+/// Hardware address of pasta at its device. Its default would be that of the outer interface, which has none inside
+/// another emulation.
 const HARDWARE: &str = "02:00:00:00:00:01";
-/// Wait for the device: number of steps, and their length in ms.
+/// Upper limit of polls for the device.
 const STEPS: usize = 250;
+/// Interval of the polls for the device, ms.
 const STEP: i32 = 20;
 
-/// IPv4 addresses at the fixed end: its own, that of the calling host, and that of the resolver. They are the
-/// ones that slirp4netns chooses in this network.
+/// IPv4 addresses at the fixed end: own address, calling host, resolver. slirp4netns chooses these in this network.
 pub fn addresses(level: u8) -> [Ipv4Addr; 3] {
     [100, 2, 3].map(|last| Ipv4Addr::new(198, 19, level, last))
 }
 
-/// IPv6 addresses at the fixed end: its own, and that of the calling host.
+/// IPv6 addresses at the fixed end: own address, calling host.
 pub fn addresses6(level: u8) -> [Ipv6Addr; 2] {
     [100, 2].map(|last| Ipv6Addr::new(0xfd77, 0x696c, 0x6c69, 0x0100 | u16::from(level), 0, 0, 0, last))
 }
@@ -42,7 +43,7 @@ pub fn resolver(level: u8) -> String {
     format!("nameserver {}\n", addresses(level)[2])
 }
 
-/// Program that provides an uplink.
+/// Helper program that provides an uplink.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Helper {
     Pasta,
@@ -113,14 +114,14 @@ impl Helper {
     }
 }
 
-/// Connects `space` with the network of this process until the result is dropped.
+/// Connects `space` with the network of this process until the returned keeper is dropped.
 ///
 /// # Errors
-/// [`Error::Helper`] if no helper exists, or it failed.
+/// [`Error::Helper`] if no helper is installed, or the helper failed.
 pub fn join(program: &Path, space: &Namespace, level: u8) -> Result<Keeper, Error> {
     space.forward()?;
-    // A device without a link-local address performs no proxy neighbour discovery (RFC 4861 section 7.2.2).
-    // The setting is missing in a kernel without IPv6.
+    // A device without a link-local address performs no proxy neighbour discovery (RFC 4861 section 7.2.2). A kernel
+    // without IPv6 lacks the setting.
     let _ = space.set("net.ipv6.conf.default.addr_gen_mode", "0");
     let both = [Helper::Pasta, Helper::Slirp4netns];
     for helper in both {
@@ -131,7 +132,7 @@ pub fn join(program: &Path, space: &Namespace, level: u8) -> Result<Keeper, Erro
     Err(Error::Helper("there is neither `pasta` (package passt) nor `slirp4netns`".into()))
 }
 
-/// Connects by one helper; None if it is not installed.
+/// Connects through one helper; None if the helper is not installed.
 fn with(helper: Helper, program: &Path, space: &Namespace, level: u8) -> Result<Option<Keeper>, Error> {
     let words = helper.words(level);
     let plan = Plan {
@@ -174,7 +175,7 @@ fn with(helper: Helper, program: &Path, space: &Namespace, level: u8) -> Result<
     Err(Error::Helper(format!("it takes too long: {}", helper_output(helper, output))))
 }
 
-/// Last lines of the helper's output.
+/// Last line of the helper's output.
 fn helper_output(helper: Helper, mut output: File) -> String {
     let mut text = Vec::new();
     let _ = output.rewind().and_then(|()| output.read_to_end(&mut text));

@@ -1,7 +1,7 @@
-//! Credentials of commands: the calling user, user namespaces without rights.
+//! Credentials of commands: user to switch to (`User`), and a user namespace where the process may not create
+//! namespaces.
 //!
-//! Commands run as the calling user, even if the program was started with more privileges. Without
-//! privileges, a user namespace is created.
+//! Commands run as the calling user, even if the program was started with more privileges.
 
 use super::sys;
 use super::sys::process;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
 
-/// A user to switch to.
+/// User as whom commands run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
     /// User id.
@@ -19,12 +19,12 @@ pub struct User {
     pub gid: u32,
     /// Supplementary groups.
     pub groups: Vec<u32>,
-    /// Name, home and shell from the user database.
+    /// Name, home folder and shell from the user database.
     pub entry: Option<(String, String, String)>,
 }
 
 impl User {
-    /// User with these ids; None if the process is not run by root, or the ids are root's.
+    /// User with these ids; None if this process does not run as root, or the ids are root's.
     pub fn called_by(uid: u32, gid: u32) -> Option<User> {
         if process::ids().0 != 0 || uid == 0 {
             return None;
@@ -35,7 +35,7 @@ impl User {
         })
     }
 
-    /// Environment variables of this user.
+    /// Environment variables of the user.
     pub fn variables(&self) -> Vec<(String, std::ffi::OsString)> {
         let Some((name, home, shell)) = &self.entry else { return Vec::new() };
         let pairs = [("USER", name), ("LOGNAME", name), ("HOME", home), ("SHELL", shell)];
@@ -43,11 +43,11 @@ impl User {
     }
 }
 
-/// Ensures that the process may create namespaces and devices, if needed in a user namespace of its own. Must
-/// be called while it has one thread. Returns the capability lost by this, if any.
+/// Ensures that the process may create namespaces and devices, in a user namespace of its own if needed. Must be
+/// called while the process has one thread. Returns the capability that is lost thereby, if any.
 ///
 /// # Errors
-/// [`Error::Rights`] where the system permits neither.
+/// [`Error::Rights`] where the system permits neither namespaces nor user namespaces.
 pub fn gain_rights() -> Result<Option<&'static str>, Error> {
     let Err(refused) = crate::rights() else { return Ok(None) };
     let (uid, gid) = process::ids();
@@ -65,7 +65,7 @@ pub fn gain_rights() -> Result<Option<&'static str>, Error> {
             tried = process::unshare_user();
         }
         tried?;
-        // The user keeps its id, with all capabilities over the following namespaces.
+        // The user keeps its id, and has all capabilities in the namespaces created afterwards.
         fs::write("/proc/self/setgroups", "deny")?;
         fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
         fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))

@@ -1,4 +1,5 @@
-//! Path element interface: packets, wake-ups, signals, context.
+//! Path element interface: `Element` (packets, wake-ups, signals) and its context `Cx` (emission, drops, records,
+//! random draws).
 //!
 //! An element receives packets and wake-ups at the times that it requested, and acts through its context:
 //! forward, drop, record. It never reads a clock.

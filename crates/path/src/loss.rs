@@ -1,7 +1,7 @@
 //! Loss models, also for marking and duplication: listed packets, independent choices, Gilbert-Elliott.
+//!
 //! Listed packets for constructed cases ("data segments 9-15"), and random choices: independent, or in bursts
 //! by the two-state model of Gilbert and Elliott.
-//! two-state model of Gilbert and Elliott.
 
 use crate::element::{Cx, Element, Port};
 use crate::gate::Gate;

@@ -1,4 +1,5 @@
-//! State machine of the path's weather (catalogue SW-42).
+//! State machine of the path: states that set rates, delays and errors of several links, in turn, at random or by
+//! trigger (catalogue SW-42).
 //!
 //! Each named state lasts for a drawn time or for ever, and lists the states that may follow (catalogue
 //! SW-42). The machine depends on seed, repetition and time, never on traffic. Every element that follows a

@@ -1,4 +1,5 @@
-//! Wiring table from output ports to input ports.
+//! Wiring table from output ports to input ports, with static forwarding elements (routers) resolved ahead for each
+//! flow and direction.
 //!
 //! All wires are in one array, grouped by element: following one needs no separate memory. Elements that only
 //! forward by a static table are bypassed here and never run.

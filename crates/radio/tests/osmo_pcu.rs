@@ -4,9 +4,12 @@
 
 #![allow(clippy::disallowed_methods, reason = "a program on the real clock is waited for")]
 
+#[path = "pcu/marks.rs"]
+mod marks;
 #[allow(dead_code, reason = "the other comparison uses the rest")]
 mod pcu;
 
+use marks::Marks;
 use pcu::{Pcu, Setup};
 use radio::coding::Scheme;
 use radio::llc::LlcMode;
@@ -36,6 +39,11 @@ struct Case {
     loss: [u32; 2],
     /// The mobile answers a poll, by its number from 0.
     answers: fn(u32) -> bool,
+    /// The mobile decodes a report on its uplink, by its number from 0.
+    hears: fn(u32) -> bool,
+    /// The mobile comes back to the cell at this block period, with a channel request and a NULL frame of LLC. It
+    /// answers all polls from then on.
+    returns: Option<u32>,
 }
 
 const BASE: Case = Case {
@@ -46,6 +54,8 @@ const BASE: Case = Case {
     down: (8, 506),
     loss: [0, 0],
     answers: |_| true,
+    hears: |_| true,
+    returns: None,
 };
 
 /// Result.
@@ -67,6 +77,10 @@ struct Found {
     frames: usize,
     /// Timeslots with downlink data.
     slots: Vec<u8>,
+    /// Block periods with a closed window at our senders, downlink and uplink.
+    stalled: [u64; 2],
+    /// Downlink blocks equal since the mobile came back; none while it is away.
+    since: Option<u32>,
 }
 
 fn frame(number: u32, octets: usize, up: bool) -> Vec<u8> {
@@ -91,6 +105,23 @@ impl Line {
         self.sender.feed.push(frame.len() as u32, self.pdus.len());
         self.pdus.push(frame);
     }
+    /// A report; frames that the other end has whole are forgotten.
+    fn on_report(&mut self, report: &Report, tick: u32) {
+        self.sender.on_report(report, tick);
+        let all = self.sender.va();
+        self.sender.feed.deliver(all, |_| {});
+        self.sender.feed.release(all);
+    }
+    /// Number of the first frame of which no octet is in a block.
+    fn untouched(&self) -> u64 {
+        let last = self.sender.vs().checked_sub(1).and_then(|bsn| self.sender.cut_of(bsn));
+        last.map_or(0, |cut| {
+            // The last octets of the block begin a frame, unless it ends with one.
+            let whole = cut.pdu + u64::from(cut.ends);
+            let begun = self.sender.feed.pdu(whole).is_some_and(|pdu| pdu.first < self.sender.vs());
+            whole + u64::from(begun)
+        })
+    }
     fn block(&self, scheme: Scheme, bsn: u32, header: &Header, flag: bool, tlli: Option<u32>) -> Vec<u8> {
         let cut: Cut = self.sender.cut_of(bsn).unwrap_or_default();
         let (mut left, mut from, mut number) = (usize::from(cut.octets), cut.offset as usize, cut.pdu);
@@ -114,6 +145,11 @@ impl Line {
         };
         block::gprs(scheme, header, &unit)
     }
+}
+
+/// N(U) of the LLC frame at the start of a block without length indicators.
+fn number_of(octets: &[u8]) -> u64 {
+    u64::from(octets[4] & 7) << 6 | u64::from(octets[5] >> 2)
 }
 
 /// The PCU's report as our sender takes it.
@@ -151,6 +187,10 @@ struct Trial<'a> {
     usf: Vec<bool>,
     lottery: u32,
     active: bool,
+    heard: u32,
+    marks: Marks,
+    /// Downlink frame that was untouched when the mobile came back.
+    untouched: u64,
     found: Found,
 }
 
@@ -176,6 +216,7 @@ impl Trial<'_> {
             Message::DownlinkDummy => {
                 let sender = &self.down.sender;
                 if self.active
+                    && self.case.returns.is_none()
                     && self.found.difference.is_none()
                     && (sender.has_work() || sender.is_pending())
                 {
@@ -183,14 +224,17 @@ impl Trial<'_> {
                     self.differ("the PCU is idle", text);
                 }
             }
-            Message::UplinkAck(ack, tlli) => {
+            Message::UplinkAck(ack, tlli, _) => {
                 self.resolved |= tlli == Some(TLLI);
                 let ours = AckNack::of(ack.tfi, &self.network.report());
                 let know = |a: &AckNack| (0..self.network.vr()).map(|b| a.has(b % 128)).collect::<Vec<_>>();
                 let same = ours.ssn == ack.ssn && know(&ours) == know(&ack) && ours.last == ack.last;
                 self.found.reports[usize::from(!same)] += 1;
-                let report = report_of(&ack, &self.up.sender);
-                self.up.sender.on_report(&report, self.pcu.tick);
+                self.heard += 1;
+                if (self.case.hears)(self.heard - 1) {
+                    let report = report_of(&ack, &self.up.sender);
+                    self.up.on_report(&report, self.pcu.tick);
+                }
             }
             Message::Other(_) => {}
             _ => {}
@@ -210,6 +254,15 @@ impl Trial<'_> {
             self.found.slots.push(slot);
         }
         let arrives = !self.lost(self.case.loss[0]);
+        if self.found.since.is_some()
+            && read.bsn == 0
+            && self.down.sender.vs() > 0
+            && self.found.since == Some(0)
+        {
+            // A new TBF: frames without acknowledgement are cut again.
+            self.down.sender.restart(Numbering::GPRS, |_| {});
+            self.mobile = Receiver::new(Numbering::GPRS, Mode::Acknowledged, false);
+        }
         let compare = self.found.difference.is_none();
         let ours = self.down.sender.next(tick, Scheme::Cs2, true);
         match &ours {
@@ -222,10 +275,16 @@ impl Trial<'_> {
                 let bytes = self.down.block(b.scheme, b.first.bsn, &read.header, read.flag, None);
                 if bytes == octets {
                     self.found.equal += 1;
+                    self.marks.sent(&b.first);
+                    self.found.since = self.found.since.map(|n| n + 1);
                     self.found.repeats += u32::from(b.first.attempt > 0);
                 } else {
                     let cause = if bytes.len() != octets.len() {
                         "coding scheme"
+                    } else if self.found.since == Some(0) && number_of(octets) == self.untouched {
+                        "frames lost with the TBF"
+                    } else if self.marks.explain(128, &[read.bsn], &[b.first]) {
+                        "marked blocks first"
                     } else if read.bsn != b.first.bsn % 128 {
                         "order"
                     } else {
@@ -255,7 +314,7 @@ impl Trial<'_> {
             let number = self.polls;
             self.polls += 1;
             self.found.unanswered += 1;
-            if arrives && (self.case.answers)(number) {
+            if arrives && (self.found.since.is_some() || (self.case.answers)(number)) {
                 self.asked += 1;
                 self.reserved.push((tick + 3 + u32::from(rrbp), slot, Reserved::Report));
             }
@@ -273,7 +332,8 @@ impl Trial<'_> {
                     self.found.unanswered = 0;
                     let report = self.mobile.report();
                     self.pcu.uplink(slot, &message::downlink_ack(&AckNack::of(0, &report), None));
-                    self.down.sender.on_report(&report, tick);
+                    self.down.on_report(&report, tick);
+                    self.marks.heard(&report);
                 }
             }
             return;
@@ -284,6 +344,7 @@ impl Trial<'_> {
         }
         // A block with a TLLI has four octets less.
         let room = if self.resolved { 20 } else { 16 };
+        let stalled = self.up.sender.is_stalled();
         let Some(unit) = self.up.sender.next_octets(tick, Scheme::Cs1, room, true) else {
             return self.pcu.uplink(slot, &[]);
         };
@@ -293,7 +354,8 @@ impl Trial<'_> {
         let behind = self.up.sender.vs() - unit.bsn - 1;
         let cv = countdown::value(self.up.sender.feed.blocks_left(20) + behind, 1, 15);
         let tlli = self.with_tlli[unit.bsn as usize].then_some(TLLI);
-        let octets = self.up.block(Scheme::Cs1, unit.bsn, &Header::up(0, cv as u8), false, tlli);
+        let header = Header { stalled, ..Header::up(0, cv as u8) };
+        let octets = self.up.block(Scheme::Cs1, unit.bsn, &header, false, tlli);
         // The first block must arrive, so that both sides know the mobile.
         if unit.bsn > 0 && self.lost(self.case.loss[1]) {
             return self.pcu.uplink(slot, &[]);
@@ -302,10 +364,33 @@ impl Trial<'_> {
         self.pcu.uplink(slot, &octets);
     }
 
+    /// A downlink frame for both.
+    fn send(&mut self, number: u32) {
+        let frame = frame(number, self.case.down.1, false);
+        self.pcu.down(TLLI, &frame);
+        self.down.push(frame);
+    }
+
+    /// The mobile is in the cell again, with a new uplink TBF.
+    fn come_back(&mut self) {
+        self.resolved = false;
+        self.with_tlli.clear();
+        self.reserved.clear();
+        self.up.sender.restart(Numbering::GPRS, |_| {});
+        self.network = Receiver::new(Numbering::GPRS, Mode::Acknowledged, false);
+        self.up.push(llc::null());
+        self.found.since = Some(0);
+        self.untouched = self.down.untouched();
+        self.pcu.rach(0x78);
+    }
+
     fn run(mut self) -> Found {
         self.pcu.rach(0x78);
-        let mut begun = false;
-        for _ in 0..1500 {
+        let (mut begun, mut again) = (false, false);
+        for n in 0..1500 {
+            if self.case.returns == Some(n) {
+                self.come_back();
+            }
             let slots = self.case.slots;
             let mut next = vec![false; 8];
             for &slot in slots {
@@ -319,18 +404,30 @@ impl Trial<'_> {
             }
             self.usf = next;
             self.pcu.step();
+            if !again {
+                self.pcu.common.clear();
+            }
+            for octets in std::mem::take(&mut self.pcu.common) {
+                // The mobile that came back is idle again, and the PCU pages it (X2002, 200 ms of its clock).
+                self.pcu.confirm(&octets);
+                std::thread::sleep(std::time::Duration::from_millis(300));
+            }
+            if self.found.since.is_some() && self.resolved && !again {
+                // The PCU serves its queue when another frame comes.
+                again = true;
+                self.send(self.case.down.0);
+            }
             if self.resolved && !begun {
                 begun = true;
                 for n in 0..self.case.down.0 {
-                    let frame = frame(n, self.case.down.1, false);
-                    self.pcu.down(TLLI, &frame);
-                    self.down.push(frame);
+                    self.send(n);
                 }
             }
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
         self.pcu.listen();
         let sent = |f: &Vec<u8>| self.up.pdus.contains(f);
+        self.found.stalled = [&self.down, &self.up].map(|line| line.sender.counts().stalled);
         self.found.frames = self.pcu.frames.iter().filter(|(_, f)| sent(f)).count();
         self.found
     }
@@ -361,12 +458,15 @@ fn found(case: &Case) -> Option<Found> {
         usf: vec![false; 8],
         lottery: 12_345,
         active: false,
+        heard: 0,
+        marks: Marks::default(),
+        untouched: 0,
         found: Found::default(),
     };
     Some(trial.run())
 }
 
-/// Ten scenarios: number of blocks that are equal, octet by octet, before the first difference, with its cause.
+/// Thirteen scenarios: number of blocks that are equal, octet by octet, before the first difference, with its cause.
 #[test]
 fn blocks_beside_a_real_pcu() {
     const KEPT: &str = "LLC dummy command";
@@ -405,6 +505,29 @@ fn blocks_beside_a_real_pcu() {
         ),
         (Case { name: "up", ..UPLOAD }, 0, None),
         (Case { name: "up, 10 % of blocks lost", loss: [0, 10], ..UPLOAD }, 0, None),
+        (
+            Case {
+                name: "down, 10 % lost, five of six reports missing: stall",
+                down: (16, 506),
+                answers: |n| n % 6 == 5,
+                loss: [10, 0],
+                ..BASE
+            },
+            86,
+            Some("marked blocks first"),
+        ),
+        (Case { name: "up, reports missing: stall", hears: |n| !(1..8).contains(&n), ..UPLOAD }, 0, None),
+        (
+            Case {
+                name: "down, the mobile leaves and comes back",
+                down: (16, 506),
+                answers: |n| n < 1,
+                returns: Some(400),
+                ..BASE
+            },
+            71,
+            Some("frames lost with the TBF"),
+        ),
     ];
     for (case, equal, cause) in &cases {
         let Some(found) = found(case) else {
@@ -413,7 +536,7 @@ fn blocks_beside_a_real_pcu() {
         };
         let name = case.name;
         eprintln!(
-            "{name}: {} blocks equal ({} repeats), then {}; {} reports equal, {} not; first poll {:?}; timeslots {:?}",
+            "{name}: {} blocks equal ({} repeats), then {}; {} reports equal, {} not; first poll {:?}; timeslots {:?}; stalled {:?}; since {:?}",
             found.equal,
             found.repeats,
             found.difference.as_ref().map_or("nothing", |d| d.0),
@@ -421,10 +544,17 @@ fn blocks_beside_a_real_pcu() {
             found.reports[1],
             found.poll,
             found.slots,
+            found.stalled,
+            found.since,
         );
+        if case.returns.is_some() || name.contains("stall") {
+            eprintln!("  {:?}", found.difference);
+        }
+        assert!(!name.contains("stall") || found.stalled.iter().any(|n| *n > 0), "{name}: {found:?}");
         assert!(found.equal >= *equal, "{name}: {found:?}");
         assert_eq!(found.difference.as_ref().map(|d| d.0), *cause, "{name}: {found:?}");
-        assert_eq!((found.reports[1], found.frames), (0, case.up.0 as usize), "{name}: {found:?}");
+        let frames = (case.up.0 + u32::from(case.returns.is_some())) as usize;
+        assert_eq!((found.reports[1], found.frames), (0, frames), "{name}: {found:?}");
         assert!(found.reports[0] > 0, "{name}: {found:?}");
         // N3105 of the PCU: the eighth poll without an answer is the last one.
         assert!(cause.is_none_or(|c| c != "the PCU is idle") || found.unanswered == 8, "{name}: {found:?}");

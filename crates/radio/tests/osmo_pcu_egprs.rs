@@ -4,65 +4,30 @@
 
 #![allow(clippy::disallowed_methods, reason = "a program on the real clock is waited for")]
 
+#[path = "pcu/marks.rs"]
+mod marks;
 #[allow(dead_code, reason = "the other comparison uses the rest")]
 mod pcu;
+#[path = "pcu/egprs_up.rs"]
+mod up;
 
+use marks::Marks;
 use pcu::{Pcu, Setup};
 use radio::coding::Scheme;
 use radio::llc::LlcMode;
-use radio::rlc::receive::{BlockPart, Receiver, Report};
-use radio::rlc::send::{RadioBlock, Reason, SendOptions, Sender, Unit as Sent};
+use radio::rlc::receive::{BlockPart, Receiver};
+use radio::rlc::send::{RadioBlock, SendOptions, Sender, Unit as Sent};
 use radio::rlc::{Mode, Numbering};
 use radio::wire::block::{self, Header, Piece, Unit};
 use radio::wire::gb::Mobile;
 use radio::wire::llc::{self, Numbers};
 use radio::wire::message;
-use std::collections::BTreeSet;
 
 const TLLI: u32 = 0xc000_0001;
 /// Start of an LLC dummy command (44.064 section 6.4.2.2), which fills a TBF that is kept.
 const DUMMY_COMMAND: [u8; 3] = [0x43, 0xc0, 0x01];
 /// Default window of the PCU for one timeslot.
 const WINDOW: u32 = 64;
-
-/// Blocks that the PCU marks for repetition. If no block is missing and no new one may be sent, it marks every block
-/// that is not acknowledged, and serves marks with missing blocks by their numbers and before new blocks, also when a
-/// report has opened the window meanwhile. Our sender repeats such blocks only while nothing else can be sent.
-#[derive(Default)]
-struct Marks {
-    pending: BTreeSet<u32>,
-    marked: BTreeSet<u32>,
-}
-
-impl Marks {
-    /// Both have sent the block.
-    fn sent(&mut self, unit: &Sent) {
-        match unit.reason {
-            Reason::New => _ = self.pending.insert(unit.bsn),
-            Reason::Idle if self.marked.is_empty() => self.marked.clone_from(&self.pending),
-            _ => {}
-        }
-        self.marked.remove(&unit.bsn);
-    }
-
-    /// Both have this report.
-    fn heard(&mut self, report: &Report) {
-        let open = |b: &u32| *b >= report.complete && (*b >= report.end || !report.received.get(*b));
-        self.pending.retain(open);
-        self.marked.retain(open);
-    }
-
-    /// Whether the first RLC block in which the two differ is the PCU's oldest mark.
-    fn explain(&mut self, theirs: &[u32], ours: &[Sent]) -> bool {
-        for (theirs, ours) in theirs.iter().zip(ours) {
-            if *theirs != ours.bsn % 2048 {
-                return self.marked.first() == Some(theirs);
-            }
-            self.sent(ours);
-        }
-        false
-    }
-}
 
 struct Case {
     name: &'static str,
@@ -199,7 +164,7 @@ fn found(case: &Case) -> Option<Found> {
                             "LLC dummy command"
                         } else if first.len() == 2 && first[0] == first[1] && sent == first[..1] {
                             "one block twice"
-                        } else if marks.explain(&first, &block.units().collect::<Vec<_>>()) {
+                        } else if marks.explain(2048, &first, &block.units().collect::<Vec<_>>()) {
                             "marked blocks first"
                         } else if first != sent {
                             "order"
@@ -287,5 +252,46 @@ fn egprs_blocks_beside_a_real_pcu() {
         // A report that is late on the real clock moves the end of the kept range by some blocks.
         assert!(found.equal + 3 >= *equal && found.reports > 10, "{name}: {found:?}");
         assert_eq!(difference, Some(*cause), "{name}: {found:?}");
+    }
+}
+
+/// EGPRS uplinks: access with 11 bits, blocks with TLLI, countdown, reports bit by bit, repeats, and a closed window.
+#[test]
+fn egprs_reports_beside_a_real_pcu() {
+    let all = |_: u32| true;
+    let case = |name, scheme, loss| up::Case { name, scheme, frames: 12, loss, hears: all };
+    let cases = [
+        case("up, MCS-1", Scheme::Mcs1, 0),
+        case("up, MCS-4", Scheme::Mcs4, 0),
+        case("up, MCS-6", Scheme::Mcs6, 0),
+        case("up, MCS-7", Scheme::Mcs7, 0),
+        case("up, MCS-9", Scheme::Mcs9, 0),
+        case("up, MCS-4, 10 % lost", Scheme::Mcs4, 10),
+        case("up, MCS-9, 10 % lost", Scheme::Mcs9, 10),
+        up::Case {
+            hears: |n| !(1..8).contains(&n),
+            ..case("up, MCS-2, reports missing: stall", Scheme::Mcs2, 0)
+        },
+    ];
+    for case in &cases {
+        let Some(found) = up::found(case) else {
+            eprintln!("skipped: osmo-pcu is not installed");
+            return;
+        };
+        eprintln!(
+            "{}: {} blocks, {} repeats, {} frames; {} reports equal, then {:?}; stalled {}; ended {}",
+            case.name,
+            found.sent,
+            found.repeats,
+            found.frames,
+            found.equal,
+            found.difference,
+            found.stalled,
+            found.ended
+        );
+        assert!(found.difference.is_none() && found.ended, "{}: {found:?}", case.name);
+        assert_eq!(found.frames, case.frames as usize, "{}: {found:?}", case.name);
+        assert!(found.equal > 1 && (case.loss == 0 || found.repeats > 0), "{}: {found:?}", case.name);
+        assert!(!case.name.contains("stall") || found.stalled > 0, "{}: {found:?}", case.name);
     }
 }

@@ -16,6 +16,7 @@ use path::{ElementId, Network, Port};
 use program::Program;
 use radio::cell::config::UserConfig;
 use radio::cell::element;
+use radio::coding::Scheme;
 use radio::pcu::config::StationConfig;
 use radio::pcu::{Counts, Message, PcuInterface, Station};
 use radio::quality::Source;
@@ -157,4 +158,41 @@ fn packets_pass_a_real_pcu() {
     assert_eq!(ids(&up), (1..=3).collect::<Vec<_>>(), "{}", trial.program.log());
     assert_eq!(ids(&down), (4..=23).collect::<Vec<_>>(), "{}", trial.program.log());
     assert!(counts.wrong == 0 && counts.accesses > 0 && counts.lost > 0, "{counts:?}");
+}
+
+/// A mobile of EGPRS with a scheme in each direction: channel request of 11 bits, TBFs of EGPRS both ways, retransmission
+/// of a tenth of the blocks. Packets arrive in order.
+#[test]
+fn packets_pass_a_real_pcu_in_egprs() {
+    for scheme in [Scheme::Mcs2, Scheme::Mcs9] {
+        let mut user = UserConfig::new("phone");
+        for direction in [&mut user.down, &mut user.up] {
+            direction.scheme = scheme;
+            direction.quality = Source::Constant { data: 0.1, control: 0.02 };
+        }
+        let Some(mut trial) = Trial::start(1, vec![user]) else {
+            eprintln!("skipped: osmo-pcu is not installed");
+            return;
+        };
+        for _ in 0..3 {
+            trial.send(576, element::up(0));
+        }
+        trial.pass(5);
+        for _ in 0..20 {
+            trial.send(576, element::down(0));
+        }
+        trial.pass(20);
+        for _ in 0..6 {
+            trial.send(1500, element::up(0));
+        }
+        trial.pass(20);
+        let (down, up) = (trial.got(element::down(0)), trial.got(element::up(0)));
+        let counts: Counts = trial.cell().counts();
+        eprintln!("{scheme}: down {} up {}: {counts:?}", down.len(), up.len());
+        let ids = |got: &[(f64, u64)]| got.iter().map(|g| g.1).collect::<Vec<_>>();
+        let sent = (1..=3).chain(24..=29).collect::<Vec<_>>();
+        assert_eq!(ids(&up), sent, "{scheme}: {counts:?} {up:?} {}", trial.program.log());
+        assert_eq!(ids(&down), (4..=23).collect::<Vec<_>>(), "{scheme}: {counts:?} {}", trial.program.log());
+        assert!(counts.wrong == 0 && counts.accesses > 0 && counts.lost > 0, "{counts:?}");
+    }
 }

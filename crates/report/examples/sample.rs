@@ -1,9 +1,9 @@
-//! A page from a small story: a phone changes cells during a download over a 30 kbit/s link, and Reno
-//! takes the five seconds of silence for a loss; with Eifel it finds out at once.
+//! Sample report page and drawings of a download over a 30 kbit/s link with a cell change: Reno takes the
+//! five seconds of silence for a loss; with Eifel it detects a spurious timeout.
 //!
 //! `cargo run -p williwaw-report --example sample -- page.html [drawing.svg] [bars.svg]`
 //!
-//! The sender here is a toy of a few lines, for the sake of the drawing; results come from the laboratory.
+//! The sender is a minimal one for the sake of the drawing; real results come from the laboratory.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -71,7 +71,7 @@ const PUBLISHED: [(&str, [f64; 6]); 3] = [
     ("difficult", [142.0, 157.0, 143.0, 125.0, 125.0, 125.0]),
 ];
 
-/// A measured value for the cell of a row and a column, with half its interval.
+/// Sample value of a cell of the table, with half its confidence interval.
 fn made_up(row: usize, column: usize, published: f64) -> (f64, f64) {
     let share = ((row * 7 + column * 5) % 11) as f64 / 11.0 - 0.45;
     (
@@ -155,7 +155,8 @@ enum Event {
     Timer { stamp: u64 },
 }
 
-/// Reno and its link: 30 kbit/s, 300 ms, held from 3.1 s to 8.1 s behind the queue.
+/// Reno sender over a link of 30 kbit/s and 300 ms, with a gate that holds packets behind the queue from 3.1
+/// s to 8.1 s.
 struct Toy {
     picture: Picture,
     eifel: bool,
@@ -247,7 +248,7 @@ impl Toy {
         self.events.push(Some(event));
     }
 
-    /// When a packet of `bytes` bytes is through the link in a direction.
+    /// Time at which a packet of `bytes` bytes leaves the link in a direction.
     fn through(&mut self, now: f64, direction: usize, bytes: f64) -> f64 {
         let mut start = now.max(self.link_free[direction]);
         if (SPIKE.0..SPIKE.1).contains(&start) && !(self.lossy && direction == 1) {
@@ -391,8 +392,8 @@ impl Toy {
         }
     }
 
-    /// A retransmission is unneeded if an earlier copy ever arrives; a timeout is spurious if the segment
-    /// it resends is.
+    /// A retransmission is unneeded if an earlier copy arrives; a timeout is spurious if the segment that it
+    /// retransmits is unneeded.
     fn judge(&mut self) {
         let sent = self.picture.sent.clone();
         for (i, copy) in self.picture.sent.iter_mut().enumerate() {

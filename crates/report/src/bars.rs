@@ -1,4 +1,4 @@
-//! Bar picture with confidence intervals and published values.
+//! Bar chart as SVG picture: measured means in groups, 95 % confidence intervals, published values.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::scale::Scale;
 use crate::svg::{Anchor, Svg, n};
 use crate::text::width;
 
-/// A bar chart of a paper measured again: groups of bars, each with its interval and its published value.
+/// Bar chart of measured means beside published values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bars {
     /// Quantity compared.
@@ -15,17 +15,17 @@ pub struct Bars {
     /// Unit of all values, for example `s`; empty for ratios.
     #[serde(default)]
     pub unit: String,
-    /// From left to right.
+    /// Groups, from left to right.
     #[serde(default)]
     pub groups: Vec<BarGroup>,
 }
 
-/// Bars that stand together.
+/// Group of adjacent bars.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BarGroup {
     /// Name below the group.
     pub name: String,
-    /// From left to right; bars of the same name have the same shade in every group.
+    /// Bars, from left to right; bars of one name have one shade in every group.
     pub bars: Vec<Bar>,
 }
 
@@ -45,7 +45,7 @@ pub struct Bar {
     pub published: Option<f64>,
 }
 
-/// Fills that differ in lightness first, so that they stay apart in grey.
+/// Fills of bars. They differ in lightness, so that they are distinct in grey.
 const FILLS: [&str; 8] =
     ["#33506b", "#8fb4d3", "#5b7f4a", "#b9d3a6", "#7d5a86", "#cdb4d6", "#6f6f6f", "#c4c4c4"];
 
@@ -56,7 +56,7 @@ impl Bars {
         self.draw(width, height, true)
     }
 
-    /// Inside a page the background is the page's, and classes let its style choose the ink.
+    /// Draws the chart. Inside a page the background is the page's, and style classes set the colours.
     pub(crate) fn draw(&self, wide: u32, high: u32, standalone: bool) -> String {
         let (w, h) = (f64::from(wide.max(320)), f64::from(high.max(200)));
         let mut svg = Svg::new(w, h, &self.title, &self.summary());
@@ -123,7 +123,7 @@ impl Bars {
         names
     }
 
-    /// Rows of legend entries: position, words, and the fill or none for a mark.
+    /// Rows of legend entries: horizontal position, text, and fill; no fill for the mark of published values.
     fn legend<'a>(&'a self, names: &[&'a str], w: f64) -> Vec<Vec<(f64, &'a str, Option<&'static str>)>> {
         let mut entries: Vec<(&str, Option<&'static str>)> =
             names.iter().map(|name| (*name, Some(shade(names, name)))).collect();
@@ -174,7 +174,7 @@ fn shade(names: &[&str], name: &str) -> &'static str {
 }
 
 fn draw_bar(svg: &mut Svg, bar: &Bar, y: &Scale, x: f64, slot: f64, fill: &str) {
-    // Side by side, so that neither hides the other.
+    // Interval and published value stand side by side, so that neither hides the other.
     let (left, right) = (x + slot * 0.3, x + slot * 0.68);
     let top = y.at(bar.value.max(0.0));
     svg.group("class=\"bar\"");

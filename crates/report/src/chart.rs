@@ -1,4 +1,5 @@
-//! Chart of a value over time: round trips, throughput, data outstanding, windows; alone, or below a picture.
+//! Chart of values over time as SVG: one panel with shaded outages, timeouts and rows of lower-layer events;
+//! drawing of panels below a picture.
 
 use crate::model::{Ink, Interval, Layer, Panel, Series, Style, Timeout, Truth, sorted};
 use crate::palette as ink;
@@ -11,18 +12,18 @@ use crate::{decimate, layers};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// One panel of lines with a heading, the disturbances, the timeouts and the layers below.
+/// One panel of lines over time, with outages, timeouts and lower-layer events.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Chart {
     /// Heading.
     pub title: String,
-    /// One line below it.
+    /// Line of text below the heading.
     pub subtitle: String,
-    /// The story in a sentence or two.
+    /// Description in a sentence or two.
     pub caption: String,
-    /// The lines.
+    /// Lines of the chart.
     pub panel: Panel,
-    /// Times during which the path was disturbed.
+    /// Intervals in which the path was disturbed.
     pub spikes: Vec<Interval>,
     /// Expiries of the retransmission timer.
     pub timeouts: Vec<Timeout>,
@@ -51,7 +52,7 @@ impl Ink {
 }
 
 impl Panel {
-    /// The greatest value between two times, and what stood when they began.
+    /// Largest value between two times, including the value in force at `from`.
     fn highest(&self, from: f64, until: f64) -> f64 {
         let values = self.series.iter().flat_map(|s| {
             let before = s.points.iter().rev().find(|p| p[0] < from).filter(|_| s.style == Style::Stairs);
@@ -60,7 +61,7 @@ impl Panel {
         values.map(|p| p[1]).filter(|v| v.is_finite()).fold(0.0, f64::max)
     }
 
-    /// Draws it between `top` and `bottom`.
+    /// Draws the panel between `top` and `bottom`, pixels.
     pub(crate) fn draw(&self, svg: &mut Svg, time: &Scale, top: f64, bottom: f64) {
         let high = self.highest(time.low, time.high);
         let (unit, scale) = scaled(&self.unit, high);

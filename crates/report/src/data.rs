@@ -1,4 +1,5 @@
-//! JSON data of a picture for the page's script: one array per column, in order of time, short numbers.
+//! Serialisation of a picture to JSON for the page's script: one array per column, in time order, times
+//! rounded to a microsecond.
 
 use serde::Serialize;
 
@@ -31,7 +32,8 @@ struct Columns<'a> {
     below: Vec<Layer<'a>>,
 }
 
-/// `k`: for sent 0 new, 1 needed, 2 unneeded, 3 not known; for received 1 duplicate; for drops an index of `places`.
+/// Columns of segments. `k` of sent segments: 0 new, 1 needed, 2 unneeded, 3 unknown; of received segments: 1
+/// duplicate; of drops: index into `places`.
 #[derive(Default, Serialize)]
 struct Segments {
     t: Vec<f64>,
@@ -90,7 +92,7 @@ struct Panel<'a> {
 #[derive(Serialize)]
 struct Line<'a> {
     name: &'a str,
-    /// Which of the page's colours.
+    /// Name of a colour of the page.
     ink: &'static str,
     dots: bool,
     t: Vec<f64>,
@@ -111,7 +113,7 @@ struct Happening<'a> {
     detail: &'a str,
 }
 
-/// Cost of a timeout, drawn beside the segments that it made the sender resend.
+/// Label of a timeout's unneeded retransmissions, beside those segments.
 #[derive(Serialize)]
 struct Note {
     t: f64,
@@ -123,8 +125,8 @@ struct Note {
     text: String,
 }
 
-/// The data of a picture as JSON that may stand inside a script element. Events without a finite time
-/// are left out; times are rounded to a microsecond.
+/// The data of a picture as JSON for a script element. Events without a finite time are left out; times are
+/// rounded to a microsecond.
 pub(crate) fn script_json(picture: &Picture) -> String {
     let span = picture.end();
     let mut columns = Columns {
@@ -266,7 +268,7 @@ impl Segments {
     }
 }
 
-/// Rounded to a microsecond, and finite.
+/// Time rounded to a microsecond; non-finite values become 0.
 fn micro(t: f64) -> f64 {
     let rounded = (t * 1e6).round() / 1e6;
     if rounded.is_finite() { rounded } else { 0.0 }

@@ -1,10 +1,10 @@
-//! Decimation of a picture to its pixels; extremes are kept.
+//! Decimation of a picture's points and strokes to its pixel columns, with extremes kept.
 
-/// Marks of at least this height stay apart, pixels.
+/// Minimum height of marks that are not merged, pixels.
 const SMALL: f64 = 5.0;
 
-/// Lowest and highest `y` per pixel column, for points in order of `x`. A column of one or two points
-/// keeps them as they are; a fuller one becomes first, lowest, highest, last.
+/// Points in order of `x`, at most four per pixel column: a column with more keeps first, lowest, highest and
+/// last.
 pub(crate) fn line(points: impl IntoIterator<Item = (f64, f64)>, column: f64) -> Vec<(f64, f64)> {
     let mut out = Vec::new();
     let mut bucket: Vec<(f64, f64)> = Vec::new();
@@ -38,9 +38,9 @@ fn flush(bucket: &mut Vec<(f64, f64)>, out: &mut Vec<(f64, f64)>) {
     bucket.clear();
 }
 
-/// Vertical strokes `(x, top, bottom)` in order of `x`, pixels growing downward: strokes in one column
-/// that touch and are too small to distinguish become one, so that a dense stretch costs a mark per
-/// column and no gap is painted over.
+/// Vertical strokes `(x, top, bottom)` in order of `x`, in pixels that grow downward. Strokes of one column
+/// that touch and are too small to distinguish are merged, so that a dense column has few marks and gaps
+/// remain visible.
 pub(crate) fn strokes(marks: impl IntoIterator<Item = (f64, f64, f64)>, column: f64) -> Vec<(f64, f64, f64)> {
     let mut out: Vec<(f64, f64, f64)> = Vec::new();
     let mut current = f64::NEG_INFINITY;
@@ -68,8 +68,8 @@ pub(crate) fn strokes(marks: impl IntoIterator<Item = (f64, f64, f64)>, column: 
     out
 }
 
-/// Single marks `(x, top, bottom)`: one whose middle lies within `near` pixels of the one kept before is
-/// left out, for it would hide under it.
+/// Single marks `(x, top, bottom)`, without those whose middle lies within `near` pixels of the previous mark
+/// that was kept, which would cover it.
 pub(crate) fn points(marks: impl IntoIterator<Item = (f64, f64, f64)>, near: f64) -> Vec<(f64, f64, f64)> {
     let mut out: Vec<(f64, f64, f64)> = Vec::new();
     for mark in marks.into_iter().filter(|m| m.0.is_finite() && m.1.is_finite() && m.2.is_finite()) {

@@ -1,4 +1,5 @@
-//! Static SVG of a time-sequence picture, for papers, print and viewers without scripts.
+//! Static SVG of a time-sequence picture, for papers, print and viewers without scripts: labels, sequence
+//! plot, window and timer panels.
 
 use std::fmt::Write as _;
 
@@ -14,20 +15,20 @@ use crate::svg::{Anchor, Svg, n, polyline, upright};
 use crate::text::width;
 use crate::{decimate, layers, legend};
 
-/// Pixels of a row of labels.
+/// Height of a row of labels, pixels.
 const ROW: f64 = 15.0;
 /// Width of bold text relative to regular text.
 const BOLD: f64 = 1.15;
-/// Shapes nearer than this hide each other, pixels.
+/// Distance within which shapes cover each other, pixels.
 const NEAR: f64 = 2.0;
 
-/// Rows of labels that do not touch.
+/// Rows of labels, with the occupied intervals of each.
 struct Lanes {
     taken: Vec<Vec<(f64, f64)>>,
 }
 
 impl Lanes {
-    /// The first of `rows` where `from..to` is free, claimed.
+    /// Claims the interval `from..to` in the first of `rows` rows where it is free; returns the row.
     fn claim(&mut self, rows: usize, from: f64, to: f64) -> Option<usize> {
         for row in 0..rows {
             if self.taken.len() <= row {
@@ -42,19 +43,19 @@ impl Lanes {
     }
 }
 
-/// A label above the plot: where it starts, its row, its words and its colour.
+/// Label above the plot: start, row, text and colour.
 struct Label {
     x: f64,
     row: usize,
     words: String,
     colour: &'static str,
-    /// The timeout it belongs to, counted in order of time.
+    /// Index of the label's timeout, in time order.
     timeout: Option<usize>,
 }
 
 impl Picture {
-    /// The picture as a standalone SVG of `width` by `height` pixels (at least 320 by 240): black on
-    /// white, for a paper. The axis counts segments.
+    /// The picture as a standalone SVG of `width` by `height` pixels (at least 320 by 240), black on white.
+    /// The axis counts segments.
     #[must_use]
     pub fn svg(&self, width: u32, height: u32) -> String {
         let (w, h) = (f64::from(width.max(320)), f64::from(height.max(240)));
@@ -70,7 +71,8 @@ impl Picture {
         // Height left for sequence and panels below the layer rows.
         let room = (bottom - top - below).max(60.0);
         let panel = |present: bool, share: f64| if present { room * share } else { 0.0 };
-        // Shares of the height of window, timer and each panel: several panels leave three tenths to the sequence.
+        // Shares of the height for window, timer and each panel; with several panels the sequence plot gets
+        // three tenths.
         let [high, low, each] = match self.panels.len() {
             0 | 1 => [0.22, 0.2, 0.24],
             2 => [0.16, 0.14, 0.2],
@@ -109,7 +111,7 @@ impl Picture {
         svg.finish()
     }
 
-    /// Labels of disturbances and timeouts, placed so that none touches another.
+    /// Labels of outages and timeouts, placed so that they do not overlap.
     fn labels(&self, time: &Scale) -> Vec<Label> {
         let mut lanes = Lanes { taken: Vec::new() };
         let mut labels = Vec::new();
@@ -183,7 +185,7 @@ impl Picture {
 
     /// Draws ACKs, arrivals, segments and drops; `at` is the height of a sequence number.
     fn plot_data(&self, svg: &mut Svg, time: &Scale, at: &impl Fn(u64) -> f64) {
-        // The oldest knowledge first, the most important last, so that it lies on top.
+        // Drawn in order of importance, the most important marks last, so that they are on top.
         let mut steps = Vec::new();
         for ack in sorted(&self.acks, |e| e.t) {
             let (x, y) = (time.at(ack.t), at(ack.ack));
@@ -244,7 +246,7 @@ impl Picture {
             let (x, foot) = (time.at(timeout.t), at(timeout.seq));
             let dash = if timeout.truth == Truth::Spurious { "4 3" } else { "" };
             let colour = ink_of(timeout.truth);
-            // A line that starts beside its words starts at their height, one that crosses them below.
+            // The line of a timeout starts at the height of its own label, or below labels that it crosses.
             let label = labels.iter().find(|l| l.timeout == Some(i));
             let row = label.map_or(rows, |l| if l.x > x - 4.0 { l.row } else { l.row + 1 });
             svg.line(
@@ -311,7 +313,7 @@ impl Picture {
     }
 }
 
-/// Path data of one shape per mark; a mark taller than a shape gets a bar of its height.
+/// Path data with one shape per mark; a mark taller than the shape gets a bar of its own height.
 fn shapes(marks: impl IntoIterator<Item = (f64, f64, f64)>, shape: fn(&mut String, f64, f64)) -> String {
     let mut data = String::new();
     for (x, top, bottom) in decimate::points(marks, NEAR) {
@@ -347,7 +349,7 @@ fn cross(data: &mut String, x: f64, y: f64) {
 mod tests {
     use super::*;
 
-    /// A threshold that a response lifts is not drawn on at its last value.
+    /// The slow-start threshold has a gap after a response that removes it.
     #[test]
     fn a_value_that_ends_leaves_a_gap() {
         let (time, y) = (Scale::new(0.0, 4.0, 0.0, 400.0), Scale::new(0.0, 1.0, 100.0, 0.0));

@@ -1,4 +1,5 @@
-//! Text tables of a picture's events, for screen readers, search and copying.
+//! HTML table of a picture's events in time order: timeouts, fast retransmits, losses, outages,
+//! retransmissions; for screen readers, search and copying.
 
 use std::fmt::Write as _;
 
@@ -6,11 +7,10 @@ use crate::model::sorted;
 use crate::model::{Picture, SegmentKind};
 use crate::text::{count, escape, grouped};
 
-/// Most rows shown; further events are counted only.
+/// Maximum number of rows; further events are counted only.
 const ROWS: usize = 400;
 
-/// Events in order of time: timeouts, fast retransmits, losses, disturbances and
-/// retransmissions. Segments sent once are only counted.
+/// Appends the table. Segments sent once are only counted.
 pub(crate) fn html(picture: &Picture, out: &mut String) {
     let mut events: Vec<(f64, &'static str, Option<u64>, String)> = Vec::new();
     for e in sorted(&picture.spikes, |e| e.from) {

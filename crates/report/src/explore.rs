@@ -1,8 +1,9 @@
-//! Explorable report: one self-contained page in which the axes of a grid are sliders.
+//! Explorable report: a self-contained HTML page with a slider for each axis of a grid, a table of metrics
+//! and pictures of each cell.
 //!
-//! All cells lie in the page: the table, the values of every repetition, and the time-sequence pictures of the typical
-//! and of the worst repetition. A slider shows another cell without a server. The page has a size limit; pictures
-//! beyond it are left out, with a note on the page.
+//! The page contains all cells: the table, the values of every repetition, and the time-sequence pictures of
+//! the typical and of the worst repetition. A slider selects another cell without a server. The size of the
+//! pictures is bounded; pictures beyond the bound are left out, with a note on the page.
 
 use std::fmt::Write as _;
 
@@ -12,54 +13,55 @@ use crate::model::Picture;
 use crate::page::{PROGRAM, STYLE, head};
 use crate::text::escape;
 
-/// A grid to explore.
+/// Content of an explorable report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explore {
     /// Heading and window title.
     pub title: String,
     /// Provenance of the numbers: name and value.
     pub provenance: Vec<(String, String)>,
-    /// The axes, in the order of the grid; the last turns fastest.
+    /// Axes in the order of the grid; the last one varies fastest.
     pub axes: Vec<Axis>,
-    /// The metrics of the table.
+    /// Metrics of the table.
     pub metrics: Vec<Metric>,
-    /// The cells in the order of the grid.
+    /// Cells in the order of the grid.
     pub cells: Vec<Variant>,
 }
 
 /// An axis of the grid.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Axis {
-    /// Its short name.
+    /// Short name.
     pub name: String,
-    /// Its values, as text.
+    /// Values, as text.
     pub values: Vec<String>,
 }
 
-/// A metric.
+/// A metric of the table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Metric {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its unit; may be empty.
+    /// Unit; may be empty.
     pub unit: String,
 }
 
-/// Content of one cell.
+/// Content of one cell of the grid.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Variant {
-    /// Repetitions that finished.
+    /// Number of finished repetitions.
     pub repetitions: u64,
-    /// Mean, 10 %, median, 90 % of each metric; none where nothing was measured.
+    /// Mean, 10 %, median and 90 % of each metric; `None` without a value.
     pub summaries: Vec<Option<[f64; 4]>>,
-    /// The values of the first metric by repetition.
+    /// Values of the first metric by repetition.
     pub values: Vec<Option<f64>>,
-    /// Repetition and picture: the one whose value is nearest to the median, and the one with the largest.
+    /// Pictures with label and repetition: the repetition whose value is nearest to the median, and the one
+    /// with the largest value.
     #[serde(skip)]
     pub pictures: Vec<(String, u64, Picture)>,
 }
 
-/// Bytes of pictures in a page at most.
+/// Maximum size of all pictures of a page, bytes.
 const PICTURES: usize = 9_500_000;
 
 #[derive(Serialize)]
@@ -70,7 +72,7 @@ struct Data<'a> {
 }
 
 impl Explore {
-    /// The page as one HTML document, and how many pictures were left out.
+    /// The page as one HTML document, and the number of pictures that were left out.
     #[must_use]
     pub fn html(&self) -> (String, usize) {
         let mut out = String::with_capacity(1 << 20);
@@ -98,7 +100,7 @@ impl Explore {
         out.push_str("</main>");
         out.push_str(&templates);
         let data = Data { axes: &self.axes, metrics: &self.metrics, cells: &self.cells };
-        // Plain structures always become JSON; `<` could end the script.
+        // Serialisation of plain structures cannot fail; `<` could end the script element.
         let json = serde_json::to_string(&data).unwrap_or_default().replace('<', "\\u003c");
         let _ = write!(out, "<script type=\"application/json\" id=\"grid\">{json}</script>");
         out.push_str("<script>\n(function () {\n'use strict';\n");
@@ -108,7 +110,8 @@ impl Explore {
         (out, left_out)
     }
 
-    /// The pictures, each waiting in a template; the typical ones first, so that these are there if room ends.
+    /// Pictures in template elements, typical repetitions first, so that these are kept if the bound is
+    /// reached; and the number left out.
     fn templates(&self) -> (String, usize) {
         let mut out = String::new();
         let mut left_out = 0;

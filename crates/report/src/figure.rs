@@ -1,7 +1,8 @@
-//! Redrawn figure of a study: measured curves over the varied quantity, with the published statements.
+//! Redrawn figure of a publication as SVG picture: measured curves with 95 % intervals over published
+//! statements.
 //!
-//! A statement is an area between two bounds, or a line where both are equal; for a single abscissa value
-//! it is a vertical bar. Curves have 95 % intervals. The abscissa is linear or logarithmic.
+//! A statement is an area between two bounds, or a line where both are equal; for a single abscissa value it
+//! is a vertical bar. The abscissa is linear or logarithmic.
 
 use crate::palette as ink;
 use crate::scale::Scale;
@@ -10,7 +11,7 @@ use crate::svg::{Anchor, Svg, n, polyline};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Curves over a quantity, with published statements.
+/// A figure: measured curves and published statements over one abscissa.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// Heading.
@@ -19,7 +20,7 @@ pub struct Figure {
     pub x: String,
     /// Label of the ordinate, with its unit.
     pub y: String,
-    /// The abscissa is logarithmic.
+    /// Whether the abscissa is logarithmic.
     #[serde(default)]
     pub logarithmic: bool,
     /// Measured curves.
@@ -43,11 +44,11 @@ pub struct Curve {
 pub struct Statement {
     /// Text of the statement.
     pub name: String,
-    /// Abscissa and the bounds that it sets there.
+    /// Abscissa, lower and upper bound of the statement.
     pub points: Vec<[f64; 3]>,
 }
 
-/// Colours and dashes of curves: they differ in lightness first, and in dashes for print.
+/// Colours and dashes of curves; they differ in lightness, and in dashes for print.
 const CURVES: [(&str, &str); 6] = [
     ("#1b1f24", ""),
     ("#0072b2", "7 3"),
@@ -58,9 +59,9 @@ const CURVES: [(&str, &str); 6] = [
 ];
 /// Fills of statements.
 const AREAS: [&str; 4] = ["#f6e3b4", "#d7e8f4", "#e7dcf0", "#dcecd6"];
-/// Half the width of the bar of a statement about one value of the abscissa, pixels.
+/// Half the width of the bar of a statement about a single abscissa value, pixels.
 const BAR: f64 = 9.0;
-/// Height of a line of the key.
+/// Height of a line of the legend, pixels.
 const ROW: f64 = 15.0;
 
 impl Figure {
@@ -133,7 +134,7 @@ impl Figure {
         Scale::new(0.0, if most > 0.0 { 1.06 * most } else { 1.0 }, bottom, top)
     }
 
-    /// Pixels and words of the abscissa's ticks; of a logarithmic one those that were measured.
+    /// Pixels and labels of the abscissa's ticks; on a logarithmic abscissa, the measured values.
     fn ticks(&self, x: &Scale, w: f64) -> Vec<(f64, String)> {
         if !self.logarithmic {
             let (ticks, decimals) = x.ticks((w / 90.0) as usize);
@@ -189,7 +190,7 @@ impl Figure {
         svg.path(&marks, &fill(colour));
     }
 
-    /// Text of the key, wrapped to a width.
+    /// Entries of the legend, wrapped to a width in pixels.
     fn key(&self, room: f64) -> Vec<(Mark, Vec<String>)> {
         let curves = self.curves.iter().enumerate().map(|(i, c)| (Mark::Curve(i), lines(&c.name, room)));
         let published = |s: &Statement| lines(&format!("published: {}", s.name), room);
@@ -213,7 +214,7 @@ impl Figure {
     }
 }
 
-/// Symbol before a line of the key.
+/// Symbol before an entry of the legend.
 #[derive(Clone, Copy)]
 enum Mark {
     Curve(usize),

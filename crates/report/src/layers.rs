@@ -1,7 +1,5 @@
-//! Layer tracks under a time-sequence picture: bands and ticks of lower-layer events.
-//!
-//! A row of bands and ticks for each layer, under the picture and on its axis of time; and which of them lie under
-//! which timeout.
+//! Rows of lower-layer events under a picture: bands and ticks on its time axis, and the events that overlap
+//! the wait for a timeout.
 
 use serde::Serialize;
 
@@ -12,9 +10,9 @@ use crate::strokes::{HALO, LABEL, fill, ink_of, line_style};
 use crate::svg::{Anchor, Svg, n};
 use crate::text::width;
 
-/// Pixels of a row.
+/// Height of a row, pixels.
 const ROW: f64 = 20.0;
-/// Above and below the rows.
+/// Margin above and below the rows, pixels.
 const MARGIN: f64 = 14.0;
 
 /// A timeout and the lower-layer events between the last transmission of its segment and its expiry.
@@ -22,26 +20,26 @@ const MARGIN: f64 = 14.0;
 pub struct TimeoutOverlap {
     /// Time of the expiry, s.
     pub t: f64,
-    /// The verdict on it.
+    /// Ground-truth verdict on the timeout.
     pub kind: Truth,
-    /// Previous transmission of the segment, s: the timer ran from about then on.
+    /// Previous transmission of the segment, s: approximate start of the timer.
     pub since: f64,
-    /// Events between both times, by layer.
+    /// Events that overlap the interval from `since` to `t`, by layer.
     pub events: Vec<OverlappingEvent>,
 }
 
-/// An event under a timeout.
+/// An event that overlaps the wait for a timeout.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OverlappingEvent {
-    /// Its layer.
+    /// Name of the layer.
     pub layer: String,
     /// The event.
     #[serde(flatten)]
     pub event: LayerEvent,
 }
 
-/// For each timeout, in the order of time, the events below that touch the time from the last sending of its segment to
-/// its expiry.
+/// For each timeout, in time order, the events of `layers` that overlap the interval from the previous
+/// transmission of its segment to its expiry.
 #[must_use]
 pub fn under(timeouts: &[Timeout], sent: &[Sent], layers: &[Layer]) -> Vec<TimeoutOverlap> {
     let waiting = |timeout: &Timeout| {
@@ -64,12 +62,12 @@ pub fn under(timeouts: &[Timeout], sent: &[Sent], layers: &[Layer]) -> Vec<Timeo
         .collect()
 }
 
-/// Pixels that the rows take.
+/// Height of the rows with margins, pixels.
 pub(crate) fn height(layers: &[Layer]) -> f64 {
     if layers.is_empty() { 0.0 } else { MARGIN * 2.0 + ROW * layers.len() as f64 }
 }
 
-/// Draws the rows with their upper edge at `top`. A timeout's line goes on through them.
+/// Draws the rows with their upper edge at `top`. The line of a timeout crosses them.
 pub(crate) fn draw(svg: &mut Svg, layers: &[Layer], timeouts: &[Timeout], time: &Scale, top: f64) {
     let foot = top + MARGIN + ROW * layers.len() as f64;
     for (i, layer) in layers.iter().enumerate() {
@@ -89,7 +87,7 @@ pub(crate) fn draw(svg: &mut Svg, layers: &[Layer], timeouts: &[Timeout], time: 
                 svg.path(&mark, &line_style(ink::LAYER_WORDS, 1.4, ""));
             }
         }
-        // Intervals get their labels first, instants where room is left.
+        // Intervals get their labels first; ticks get one where space is left.
         let mut taken: Vec<(f64, f64)> = Vec::new();
         let (bands, flags): (Vec<_>, Vec<_>) = shown.into_iter().partition(|e| e.until.is_some());
         for event in bands.into_iter().chain(flags) {
@@ -114,7 +112,7 @@ pub(crate) fn draw(svg: &mut Svg, layers: &[Layer], timeouts: &[Timeout], time: 
 
 /// Shortens a name to a width in pixels.
 fn clipped(name: &str, room: f64) -> String {
-    // Tolerance for font widths.
+    // Tolerance for the widths of other fonts.
     let room = room * 0.85;
     if width(name, 10.0) <= room {
         return name.to_owned();
@@ -159,7 +157,7 @@ mod tests {
         let names = |u: &TimeoutOverlap| u.events.iter().map(|e| e.event.event.clone()).collect::<Vec<_>>();
         assert_eq!((under[0].t, under[0].since), (5.0, 1.0));
         assert_eq!(names(&under[0]), ["into", "in", "over"]);
-        // The second wait began when the segment was sent again.
+        // The wait for the second timeout started with the retransmission.
         assert_eq!((under[1].t, under[1].since), (9.5, 5.0));
         assert_eq!(names(&under[1]), ["over", "after"]);
     }

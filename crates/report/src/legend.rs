@@ -1,6 +1,4 @@
-//! Legend of a picture: the glyphs that it holds, in rows.
-//!
-//! Those that a picture holds, with their words, in rows below it.
+//! Legend of a picture: entries for the glyphs that occur in the picture, in rows below it.
 
 use crate::model::{Picture, SegmentKind, Truth};
 use crate::palette as ink;
@@ -8,17 +6,17 @@ use crate::strokes::{LEFT, fill};
 use crate::svg::{Anchor, Svg, n};
 use crate::text::width;
 
-/// One glyph of the legend with its words.
+/// A glyph of the legend with its text.
 pub(crate) struct Entry {
     glyph: &'static str,
     words: &'static str,
 }
 
-/// Pixels of a row.
+/// Height of a row, pixels.
 pub(crate) const LINE: f64 = 16.0;
 
 impl Picture {
-    /// The glyphs that it holds.
+    /// Entries for the glyphs that occur in the picture.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         let (unneeded, needed) = self.resent();
         let mut entries = vec![Entry {
@@ -100,7 +98,7 @@ impl Picture {
     }
 }
 
-/// Draws the legend with its first row's foot at `y`.
+/// Draws the legend; `y` is the baseline of its first row.
 pub(crate) fn draw(svg: &mut Svg, entries: &[Entry], w: f64, y: f64) {
     for (i, row) in rows(entries, w).iter().enumerate() {
         let y = y + i as f64 * LINE;
@@ -114,7 +112,7 @@ pub(crate) fn draw(svg: &mut Svg, entries: &[Entry], w: f64, y: f64) {
     }
 }
 
-/// The legend broken into rows: position and index of every entry.
+/// Rows of the legend: horizontal position and index of each entry.
 pub(crate) fn rows(entries: &[Entry], w: f64) -> Vec<Vec<(f64, usize)>> {
     let mut rows: Vec<Vec<(f64, usize)>> = vec![Vec::new()];
     let mut x = LEFT;

@@ -1,7 +1,7 @@
-//! Pictures of a run: self-contained pages and static drawings.
+//! Pictures, charts, tables and pages of results, as self-contained HTML and SVG text.
 //!
-//! Data in, text out. Nothing here reads a file or a clock, or fetches anything; a page
-//! carries its data, its style and its program, and opens from disk without a network.
+//! The crate converts data to text. It reads no file and no clock and fetches nothing; a page contains its
+//! data, its style and its script, and opens from disk without a network.
 //!
 //! - [`Picture`] is one flow as a time-sequence picture with the panels below it: the window and the
 //!   retransmission timer. [`Picture::caption`] describes it in two or three sentences,

@@ -1,7 +1,7 @@
-//! Map of a radio network over time: C/I on the ground, sites, mobiles, cell changes.
+//! Map of a radio network over time as SVG and page data: C/I raster, sites, mobiles, cell changes.
 //!
-//! The ground is a raster in lattice coordinates, drawn as one path for each class of C/I. Moments are data of the page;
-//! a short program moves the mobiles. Without it the last moment stands still.
+//! The raster is in lattice coordinates, drawn as one path for each class of C/I. The positions at each time
+//! are data of the page; a short script moves the mobiles. Without the script the last time is shown.
 
 use crate::palette as ink;
 use crate::svg::{Anchor, Svg, n};
@@ -9,53 +9,53 @@ use crate::text::{escape, json_for_script};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// A network with its mobiles at several moments.
+/// A radio network with its mobiles at several times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Map {
     /// Heading.
     pub title: String,
     /// Content of the map.
     pub caption: String,
-    /// The two sides of the area as vectors, m.
+    /// The two sides of the area as vectors in m.
     pub sides: [[f64; 2]; 2],
     /// Points of the raster along each side.
     pub points: usize,
-    /// C/I in dB by row along the first side.
+    /// C/I in dB at each raster point, row by row along the first side.
     pub ground: Vec<f32>,
-    /// The serving cell there.
+    /// Serving cell at each raster point.
     pub serving: Vec<u32>,
     /// Positions of sites, m.
     pub sites: Vec<[f64; 2]>,
     /// Boresights of the sectors of a site, degrees from the x axis.
     pub boresights: Vec<f64>,
-    /// In the order of time; all have equally many mobiles.
+    /// Positions of the mobiles in time order; every entry has the same number of mobiles.
     pub moments: Vec<Moment>,
-    /// In the order of time.
+    /// Cell changes in time order.
     pub changes: Vec<CellChange>,
 }
 
-/// The mobiles at a moment.
+/// Mobiles at one time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
     /// Time, s.
     pub t: f64,
-    /// Place (m) and state of each.
+    /// Position (x, y in m) and state of each mobile.
     pub mobiles: Vec<(f64, f64, MobileState)>,
 }
 
 /// State of a mobile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum MobileState {
-    /// Nothing to receive.
+    /// No data to receive.
     #[default]
     Idle,
-    /// Receives at this C/I in dB.
+    /// Receives data at this C/I, dB.
     Active(f32),
-    /// Is between two cells.
+    /// Changes the cell.
     Changing,
 }
 
-/// A mobile has changed its cell.
+/// A cell change of a mobile.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CellChange {
     /// Time, s.
@@ -64,14 +64,14 @@ pub struct CellChange {
     pub at: [f64; 2],
 }
 
-/// Upper ends of the classes of C/I, dB; the last class has none.
+/// Upper bounds of the classes of C/I, dB; the last class has none.
 const CLASSES: [f32; 7] = [0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0];
-/// Colours of the classes: a scale of even steps in lightness, dark where C/I is low.
+/// Colours of the classes in even steps of lightness, dark for low C/I.
 const COLOURS: [&str; 8] =
     ["#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725"];
-/// Seconds for which a cell change stays on the map.
+/// Time for which a cell change is shown on the map, s.
 const STAYS: f64 = 5.0;
-/// Pixels of the area's larger side.
+/// Size of the area's larger side, pixels.
 const SIZE: f64 = 860.0;
 const MARGIN: f64 = 20.0;
 const LEGEND: f64 = 76.0;
@@ -81,7 +81,7 @@ fn class(ci: f32) -> usize {
 }
 
 impl MobileState {
-    /// The letter that the page's program reads: a class, idle, or changing.
+    /// Letter for the page's script: class of C/I, idle, or changing.
     fn letter(self) -> char {
         match self {
             MobileState::Idle => '-',
@@ -100,7 +100,7 @@ impl MobileState {
 }
 
 impl Map {
-    /// Least corner, and pixels for a metre.
+    /// Lowest corner of the area in m, and pixels per metre.
     fn frame(&self) -> ([f64; 2], f64, [f64; 2]) {
         let [a, b] = self.sides;
         let corners = [[0.0, 0.0], a, b, [a[0] + b[0], a[1] + b[1]]];
@@ -111,13 +111,13 @@ impl Map {
         (least, scale, extent.map(|e| e * scale))
     }
 
-    /// A place in pixels; north is up.
+    /// Pixel of a position in m; north is up.
     fn pixel(&self, x: f64, y: f64) -> (f64, f64) {
         let (least, scale, extent) = self.frame();
         (MARGIN + (x - least[0]) * scale, MARGIN + extent[1] - (y - least[1]) * scale)
     }
 
-    /// The map at its last moment as a standalone SVG.
+    /// The map at its last time as a standalone SVG.
     #[must_use]
     pub fn svg(&self) -> String {
         let (_, _, extent) = self.frame();
@@ -147,7 +147,7 @@ impl Map {
         svg.finish()
     }
 
-    /// The raster, in runs of one class, and borders where the serving cell changes.
+    /// Draws the raster as runs of one class, and borders where the serving cell changes.
     fn draw_ground(&self, svg: &mut Svg) {
         let points = self.points;
         if points == 0 || self.ground.len() < points * points {
@@ -193,7 +193,7 @@ impl Map {
         svg.close();
     }
 
-    /// A triangle for each site, with a ray along each boresight.
+    /// Draws a triangle for each site, with a ray along each boresight.
     fn draw_sites(&self, svg: &mut Svg) {
         for site in &self.sites {
             let (x, y) = self.pixel(site[0], site[1]);
@@ -238,7 +238,7 @@ impl Map {
         svg.text((x + 13.0, y), Anchor::Start, 12.0, &style, "cell change in the last 5 s");
     }
 
-    /// The map on a page: drawing, data and controls; `number` is its number there.
+    /// The map on a page: drawing, data and controls; `number` distinguishes the maps of a page.
     pub(crate) fn html(&self, number: usize, out: &mut String) {
         let id = format!("map-{number}");
         let _ = write!(out, "<figure class=\"bars\" id=\"{id}\"><h3>{}</h3>", escape(&self.title));

@@ -5,12 +5,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One flow over time: transmissions of its sender, arrivals at its receiver, and the sender's state variables.
+/// One flow over time: transmissions of the sender, arrivals at the receiver, and the sender's state
+/// variables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Picture {
     /// Heading, for example the name of the sender's variant.
     pub title: String,
-    /// One line below the heading: the path and its events.
+    /// Line of text below the heading: the path and its events.
     #[serde(default)]
     pub subtitle: String,
     /// Name of the flow.
@@ -18,7 +19,7 @@ pub struct Picture {
     pub flow: String,
     /// Payload bytes of a full segment; the unit of an axis in segments.
     pub segment_bytes: u32,
-    /// The flow consists of datagrams: nothing is acknowledged or sent again.
+    /// Whether the flow consists of datagrams: no acknowledgements, no retransmissions.
     #[serde(default, skip_serializing_if = "is_false")]
     pub datagrams: bool,
     /// Data segments as they leave the sender.
@@ -30,7 +31,7 @@ pub struct Picture {
     /// Acknowledgements as they reach the sender.
     #[serde(default)]
     pub acks: Vec<Ack>,
-    /// Data segments lost on the way.
+    /// Data segments lost on the path.
     #[serde(default)]
     pub drops: Vec<Drop>,
     /// Expiries of the retransmission timer.
@@ -39,16 +40,16 @@ pub struct Picture {
     /// Retransmissions started by duplicate acknowledgements.
     #[serde(default)]
     pub fast_retransmits: Vec<FastRetransmit>,
-    /// Times during which the path was disturbed: delay spikes, outages, handovers.
+    /// Intervals in which the path was disturbed: delay spikes, outages, handovers.
     #[serde(default)]
     pub spikes: Vec<Interval>,
-    /// The sender's window, whenever it changed.
+    /// Window samples of the sender, at each change.
     #[serde(default)]
     pub window: Vec<WindowSample>,
-    /// The sender's timer estimate, whenever it changed.
+    /// Timer samples of the sender, at each change.
     #[serde(default)]
     pub timer: Vec<TimerSample>,
-    /// Lines over time below the sequence.
+    /// Panels with lines over time below the sequence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub panels: Vec<Panel>,
     /// Events of lower layers, one row per layer.
@@ -57,7 +58,7 @@ pub struct Picture {
     /// Left end of the time axis, s.
     #[serde(default)]
     pub from: f64,
-    /// Right end of the time axis, s; events after it still widen the axis.
+    /// Right end of the time axis, s; events after it extend the axis.
     #[serde(default)]
     pub until: f64,
 }
@@ -66,35 +67,35 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// Why a data segment was sent.
+/// Kind of a transmission of a data segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SegmentKind {
-    /// Sent for the first time.
+    /// First transmission.
     #[default]
     New,
-    /// Sent again, and no earlier copy ever arrives.
+    /// Retransmission of which no earlier copy arrives.
     Retransmission,
-    /// Sent again although an earlier copy of all its bytes reaches the receiver.
+    /// Unneeded retransmission: an earlier copy of all its bytes reaches the receiver.
     Unneeded,
     /// A retransmission without a verdict: the capture lacks evidence.
     Unknown,
 }
 
-/// Whether a timeout or a fast retransmit repaired a loss.
+/// Verdict on a timeout or a fast retransmit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Truth {
-    /// The segment it resent was an unneeded retransmission.
+    /// The segment that it retransmits was unneeded.
     Spurious,
-    /// Anything else.
+    /// The retransmission was needed.
     #[default]
     Genuine,
     /// Unknown: the capture lacks evidence.
     Unknown,
 }
 
-/// A data segment leaves the sender.
+/// Transmission of a data segment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sent {
     /// Time, s.
@@ -103,11 +104,11 @@ pub struct Sent {
     pub seq: u64,
     /// One past the last byte.
     pub end: u64,
-    /// Why it was sent.
+    /// Kind of the transmission.
     pub kind: SegmentKind,
 }
 
-/// A data segment reaches the receiver.
+/// Arrival of a data segment at the receiver.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Received {
     /// Time, s.
@@ -116,30 +117,30 @@ pub struct Received {
     pub seq: u64,
     /// One past the last byte.
     pub end: u64,
-    /// The receiver had all its bytes already.
+    /// Whether the receiver had all its bytes before.
     #[serde(default)]
     pub duplicate: bool,
 }
 
-/// An acknowledgement reaches the sender.
+/// Arrival of an acknowledgement at the sender.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ack {
     /// Time, s.
     pub t: f64,
-    /// The byte the receiver expects next.
+    /// Next byte that the receiver expects.
     pub ack: u64,
-    /// The byte up to which the receiver allows sending; 0 where unknown.
+    /// One past the last byte that the advertised window allows; 0 if unknown.
     #[serde(default)]
     pub window_end: u64,
     /// Selectively acknowledged ranges, each `[first byte, one past the last]`.
     #[serde(default)]
     pub sacks: Vec<[u64; 2]>,
-    /// It repeats the previous acknowledgement.
+    /// Whether it repeats the previous acknowledgement.
     #[serde(default)]
     pub duplicate: bool,
 }
 
-/// A data segment is lost on the way.
+/// Loss of a data segment on the path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Drop {
     /// Time, s.
@@ -153,16 +154,16 @@ pub struct Drop {
     pub place: String,
 }
 
-/// The retransmission timer expires.
+/// Expiry of the retransmission timer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timeout {
     /// Time, s.
     pub t: f64,
-    /// First byte of the segment it resends.
+    /// First byte of the retransmitted segment.
     pub seq: u64,
-    /// True verdict.
+    /// Ground-truth verdict.
     pub truth: Truth,
-    /// Of a spurious timeout: `delayed`, `ack_lost` or `ack_delayed`.
+    /// Cause of a spurious timeout: `delayed`, `ack_lost` or `ack_delayed`.
     #[serde(default)]
     pub cause: Option<String>,
     /// Verdict of the sender's detector: `spurious`, `genuine`, or the name of the detector that called
@@ -174,30 +175,30 @@ pub struct Timeout {
     pub detected_at: Option<f64>,
 }
 
-/// Duplicate acknowledgements make the sender resend a segment.
+/// Fast retransmit after duplicate acknowledgements.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FastRetransmit {
     /// Time, s.
     pub t: f64,
-    /// First byte of the segment it resends.
+    /// First byte of the retransmitted segment.
     pub seq: u64,
-    /// True verdict.
+    /// Ground-truth verdict.
     pub truth: Truth,
 }
 
-/// A named stretch of time.
+/// A named interval of time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Start, s.
     pub from: f64,
     /// End, s.
     pub until: f64,
-    /// Event, for example `cell reselection`.
+    /// Name of the event, for example `cell reselection`.
     #[serde(default)]
     pub name: String,
 }
 
-/// The sender's window from this moment on.
+/// Window of the sender from this time on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WindowSample {
     /// Time, s.
@@ -211,7 +212,7 @@ pub struct WindowSample {
     pub flight: u64,
 }
 
-/// The sender's timer estimate from this moment on.
+/// Timer estimate of the sender from this time on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimerSample {
     /// Time, s.
@@ -224,29 +225,29 @@ pub struct TimerSample {
     pub rttvar: f64,
 }
 
-/// Lines over time that share an axis of values.
+/// Lines over time with a common ordinate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Panel {
     /// Quantity on the axis, for example `bytes`.
     pub unit: String,
-    /// The lines.
+    /// Lines of the panel.
     pub series: Vec<Series>,
 }
 
-/// One value over time.
+/// A line: one value over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// Label.
     pub name: String,
-    /// Its colour.
+    /// Colour.
     pub ink: Ink,
     /// Line style.
     pub style: Style,
-    /// Time (s) and value, in the order of time. A value that is no number is a gap.
+    /// Time (s) and value, in time order. A value that is not finite is a gap.
     pub points: Vec<[f64; 2]>,
 }
 
-/// The colours that lines may have.
+/// Colours of lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ink {
@@ -270,26 +271,26 @@ pub enum Style {
     Dots,
 }
 
-/// One layer below the transport, or one source of events in it.
+/// A layer below the transport, or a source of events in it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Layer {
-    /// Its name, for example `radio`.
+    /// Name, for example `radio`.
     pub name: String,
     /// Events of the layer.
     pub events: Vec<LayerEvent>,
 }
 
-/// Something that happened in a lower layer.
+/// Event of a lower layer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LayerEvent {
     /// Time, s.
     pub t: f64,
-    /// Until when, s, if it lasts.
+    /// End of the event, s, if it has a duration.
     #[serde(default)]
     pub until: Option<f64>,
-    /// Event, for example `cell reselection`.
+    /// Name of the event, for example `cell reselection`.
     pub event: String,
-    /// More about it; may be empty.
+    /// Further text; may be empty.
     #[serde(default)]
     pub detail: String,
     /// Number of a counted event, for example of a radio block.
@@ -298,7 +299,7 @@ pub struct LayerEvent {
 }
 
 impl LayerEvent {
-    /// End of the event; equal to its start for an instant.
+    /// End of the event, s; equal to its start for an instant.
     #[must_use]
     pub fn end(&self) -> f64 {
         self.until.filter(|until| until.is_finite()).map_or(self.t, |until| until.max(self.t))
@@ -306,7 +307,7 @@ impl LayerEvent {
 }
 
 impl Picture {
-    /// Right end of the time axis, s: `until`, or the last event where that is later.
+    /// Right end of the time axis, s: `until`, or the last event if that is later.
     #[must_use]
     pub fn end(&self) -> f64 {
         let events = (self.sent.iter().map(|e| e.t))
@@ -332,7 +333,7 @@ impl Picture {
         if self.from.is_finite() { self.from.min(self.end()) } else { 0.0 }
     }
 
-    /// The lowest byte on the axis of sequence numbers: 0 where the picture shows the beginning.
+    /// Lowest byte on the axis of sequence numbers: 0 if the picture shows the start of the flow.
     pub(crate) fn bottom(&self) -> u64 {
         if self.begin() <= 0.0 {
             return 0;
@@ -347,8 +348,9 @@ impl Picture {
         f64::from(self.segment_bytes.max(1))
     }
 
-    /// Of how many full segments a packet of the picture is: captures of senders with segmentation offload (TSO) have several as
-    /// one. Pictures whose numbers are not bytes have a unit of 1, and packets as they are.
+    /// Number of full segments in a packet of the picture: captures of senders with segmentation offload
+    /// (TSO) show several segments as one packet. With a unit of 1 (sequence numbers that are not bytes) each
+    /// packet counts as one.
     pub(crate) fn pieces(&self, sent: &Sent) -> usize {
         match u64::from(self.segment_bytes) {
             0 | 1 => 1,
@@ -356,7 +358,7 @@ impl Picture {
         }
     }
 
-    /// Number of the segment that starts at byte `seq`; the first segment is 1.
+    /// Number of the segment that contains byte `seq`; the first segment is 1.
     pub(crate) fn ordinal(&self, seq: u64) -> u64 {
         seq / u64::from(self.segment_bytes.max(1)) + 1
     }
@@ -370,7 +372,7 @@ pub(crate) fn sorted<T>(items: &[T], time: impl Fn(&T) -> f64) -> Vec<&T> {
     keys.iter().map(|&(_, at)| &items[at]).collect()
 }
 
-/// Stable sort by time. One instance for all kinds of items: sorts are the larger part of what is compiled here.
+/// Stable sort by time, one instance for all item types: sorts are the larger part of the compile time here.
 fn order(keys: &mut [(f64, usize)]) {
     keys.sort_by(|a, b| a.0.total_cmp(&b.0));
 }

@@ -1,4 +1,4 @@
-//! HTML pages of a report: one file with all sections and figures, which opens from disk and fetches nothing.
+//! HTML page of a report: one self-contained file with sections of tables, charts, pictures and maps.
 
 use std::fmt::Write as _;
 
@@ -14,29 +14,29 @@ use crate::model::Picture;
 use crate::table::Table;
 use crate::text::{escape, prose};
 
-/// A page of sections.
+/// A page with its sections.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Page {
     /// Heading and window title.
     pub title: String,
-    /// Provenance: version, scenario hash, seed, lateness; name and value.
+    /// Provenance as name and value: version, scenario hash, seed, lateness.
     #[serde(default)]
     pub provenance: Vec<(String, String)>,
-    /// In reading order.
+    /// Sections in reading order.
     #[serde(default)]
     pub sections: Vec<Section>,
 }
 
-/// A heading, some text and what belongs to it.
+/// A section: heading, text and items.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Section {
-    /// Heading; a section without one continues the one before.
+    /// Heading; a section without one continues the previous section.
     #[serde(default)]
     pub heading: String,
-    /// Plain text; an empty line starts a paragraph.
+    /// Plain text; an empty line starts a new paragraph.
     #[serde(default)]
     pub text: String,
-    /// In reading order.
+    /// Items in reading order.
     #[serde(default)]
     pub items: Vec<Item>,
 }
@@ -51,13 +51,13 @@ pub enum Item {
     Bars(Bars),
     /// A time-sequence picture.
     Picture(Box<Picture>),
-    /// Values over time.
+    /// Chart of values over time.
     Chart(Box<Chart>),
-    /// A figure of a study, drawn anew.
+    /// Redrawn figure of a publication.
     Figure(Box<Figure>),
-    /// A radio network over time.
+    /// Map of a radio network over time.
     Map(Box<Map>),
-    /// Text as it is, in lines: a command, a file.
+    /// Preformatted text: a command, a file.
     Text(String),
 }
 
@@ -97,7 +97,7 @@ impl From<Map> for Item {
     }
 }
 
-/// The program of maps.
+/// Script of maps.
 const MAPS: &str = include_str!("../assets/map.js");
 pub(crate) const STYLE: &str = include_str!("../assets/page.css");
 pub(crate) const PROGRAM: [&str; 5] = [
@@ -109,8 +109,8 @@ pub(crate) const PROGRAM: [&str; 5] = [
 ];
 
 impl Page {
-    /// The page as one HTML document with its style, its program and its data. A content security
-    /// policy forbids it to fetch anything.
+    /// The page as one HTML document with its style, scripts and data. A content security policy forbids all
+    /// fetches.
     #[must_use]
     pub fn html(&self) -> String {
         let mut out = String::with_capacity(64 * 1024);
@@ -168,7 +168,7 @@ impl Page {
         out
     }
 
-    /// Links to the sections, where there are enough of them.
+    /// Appends links to the sections, if there are enough sections.
     fn contents(&self, out: &mut String) {
         if self.sections.iter().filter(|s| !s.heading.is_empty()).count() < 3 {
             return;
@@ -181,7 +181,7 @@ impl Page {
     }
 }
 
-/// The beginning of a document, up to its body. Its security policy forbids it to fetch anything.
+/// Start of a document, up to its body, with a content security policy that forbids all fetches.
 pub(crate) fn head(out: &mut String, title: &str, style: &str) {
     let _ = write!(
         out,
@@ -207,7 +207,7 @@ fn chart_html(chart: &Chart, out: &mut String) {
     let _ = write!(out, "<figure class=\"bars wide\"><h3>{}</h3>", escape(&chart.title));
     let _ = write!(out, "<p class=\"story\">{}</p>", escape(&chart.caption));
     let untitled = Chart { title: String::new(), ..chart.clone() };
-    // On a narrow screen the drawing keeps a width at which its text can be read, and is moved under its frame.
+    // On a narrow screen the drawing keeps a readable width and scrolls inside of its frame.
     let _ = write!(out, "<div class=\"drawing\">{}</div></figure>", untitled.svg(1100, 480));
 }
 
@@ -219,7 +219,7 @@ fn figure_html(figure: &Figure, out: &mut String) {
 
 impl Picture {
     /// The figure of [`Page::html`] alone: caption, static drawing, data and table of events, without the
-    /// script that makes it interactive. `number` distinguishes figures of one document.
+    /// script that makes it interactive. `number` distinguishes the figures of one document.
     #[must_use]
     pub fn figure(&self, number: usize) -> String {
         let mut out = String::with_capacity(32 * 1024);
@@ -227,7 +227,7 @@ impl Picture {
         out
     }
 
-    /// As [`Picture::figure`], without the static drawing and the table of events: for pages that hold many.
+    /// [`Picture::figure`] without the static drawing and the table of events, for pages with many pictures.
     #[must_use]
     pub fn live(&self, number: usize) -> String {
         let mut out = String::with_capacity(16 * 1024);

@@ -1,5 +1,6 @@
-//! Colour palette of pictures: dark, blue, vermillion and their companions differ for every common kind of colour
-//! vision, and no meaning hangs on colour alone; every glyph has its own shape.
+//! Colour palette of pictures, distinct for every common kind of colour vision.
+//!
+//! Each glyph also has a shape of its own, so that no meaning depends on colour alone.
 
 /// Axes, text and segments sent for the first time.
 pub(crate) const INK: &str = "#1b1f24";
@@ -15,7 +16,7 @@ pub(crate) const UNNEEDED: &str = "#d55e00";
 pub(crate) const UNKNOWN: &str = "#6e7681";
 /// Events of lower layers.
 pub(crate) const LAYER: &str = "#b9a3d6";
-/// Words about it.
+/// Text about events of lower layers.
 pub(crate) const LAYER_WORDS: &str = "#54357f";
 /// Arrivals at the receiver.
 pub(crate) const ARRIVAL: &str = "#3aa583";
@@ -23,11 +24,11 @@ pub(crate) const ARRIVAL: &str = "#3aa583";
 pub(crate) const ACK: &str = "#8a929b";
 /// Lost segments.
 pub(crate) const LOST: &str = "#a3307a";
-/// Shade of a disturbed stretch of time.
+/// Shade of a disturbed interval.
 pub(crate) const SPIKE: &str = "#f6e3b4";
-/// Words about unneeded retransmissions: darker than their glyphs, for contrast.
+/// Text about unneeded retransmissions: darker than the glyphs, for contrast.
 pub(crate) const UNNEEDED_WORDS: &str = "#ad4a00";
-/// Words about needed retransmissions.
+/// Text about needed retransmissions.
 pub(crate) const NEEDED_WORDS: &str = "#005a8f";
-/// Words about a disturbance.
+/// Text about a disturbed interval.
 pub(crate) const SPIKE_WORDS: &str = "#7a5a00";

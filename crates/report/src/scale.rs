@@ -1,4 +1,4 @@
-//! Linear axis with round ticks.
+//! Linear scale of a picture's axis, from values to pixels, with round ticks.
 
 /// A linear map from values to pixels.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ impl Scale {
         Self { low, high, start, end }
     }
 
-    /// The pixel of a value; a value that is no number sits at the start.
+    /// Pixel of a value; a non-finite value is at the start.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let share = (value - self.low) / (self.high - self.low);
         if share.is_finite() { self.start + share * (self.end - self.start) } else { self.start }
@@ -67,7 +67,7 @@ fn round_step(raw: f64) -> f64 {
     power * 10.0
 }
 
-/// A unit in which the highest value has a few digits.
+/// Unit with a prefix, and the factor to convert to it, such that the highest value has few digits.
 pub(crate) fn scaled(unit: &str, high: f64) -> (String, f64) {
     match unit {
         "bit/s" if high >= 2e6 => ("Mbit/s".to_owned(), 1e-6),

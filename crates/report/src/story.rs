@@ -1,36 +1,39 @@
-//! Caption of a time-sequence picture: timeouts grouped into episodes, described in sentences for a
-//! newcomer. Everything is computed from the picture.
+//! Caption of a time-sequence picture: timeouts grouped into episodes, and sentences about cause,
+//! retransmissions, window and detection.
+//!
+//! The text is computed from the picture only.
 
 use crate::model::{Drop, Interval, Picture, SegmentKind, Timeout, Truth};
 use crate::text::{capital, count, grouped, seconds};
 
-/// One or more expiries of the timer for one segment, and the retransmissions that they caused.
+/// Consecutive expiries of the retransmission timer for one segment, and the retransmissions that they
+/// caused.
 #[derive(Clone, Debug)]
 pub(crate) struct Episode<'a> {
     /// The first expiry.
     pub(crate) first: &'a Timeout,
-    /// The last expiry, which carries the detector's last word.
+    /// The last expiry, with the detector's final verdict.
     pub(crate) last: &'a Timeout,
     /// Number of expiries.
     pub(crate) expiries: usize,
-    /// Segments resent though an earlier copy arrives.
+    /// Number of unneeded retransmissions.
     pub(crate) unneeded: usize,
-    /// Segments resent and needed.
+    /// Number of needed retransmissions.
     pub(crate) needed: usize,
-    /// Segments resent without a verdict.
+    /// Number of retransmissions without a verdict.
     pub(crate) unknown: usize,
     /// Time of the first and the last unneeded retransmission, s.
     pub(crate) times: (f64, f64),
     /// Lowest and highest byte of the unneeded retransmissions.
     pub(crate) range: (u64, u64),
-    /// The disturbance behind a spurious timeout.
+    /// The disturbance that caused a spurious timeout.
     pub(crate) spike: Option<&'a Interval>,
-    /// The loss behind a genuine timeout.
+    /// The loss that caused a genuine timeout.
     pub(crate) drop: Option<&'a Drop>,
 }
 
 impl Episode<'_> {
-    /// Spurious if its first expiry was.
+    /// Verdict on the first expiry.
     pub(crate) fn truth(&self) -> Truth {
         self.first.truth
     }
@@ -39,11 +42,11 @@ impl Episode<'_> {
 /// Verdict of the sender's detector on a timeout, parsed from its free text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Detection<'a> {
-    /// Its verdict.
+    /// Verdict.
     pub(crate) verdict: Truth,
-    /// Its name, where the word is a name.
+    /// Name of the detector, if the text is a name.
     pub(crate) by: Option<&'a str>,
-    /// Time, s.
+    /// Time of the verdict, s.
     pub(crate) at: Option<f64>,
 }
 
@@ -59,7 +62,7 @@ impl Timeout {
         }
     }
 
-    /// One line for a mark in the picture, on a time axis of `span` seconds.
+    /// Short label of the timeout; `span` is the length of the time axis, s.
     pub(crate) fn label(&self, span: f64) -> String {
         let mut label = match (self.truth, self.cause.as_deref()) {
             (Truth::Spurious, Some(cause)) => {
@@ -87,7 +90,7 @@ impl Timeout {
     }
 }
 
-/// The timeouts of a picture in order of time, gathered into episodes.
+/// Timeouts of a picture in time order, grouped into episodes.
 pub(crate) fn episodes(picture: &Picture) -> Vec<Episode<'_>> {
     let mut timeouts: Vec<&Timeout> = picture.timeouts.iter().filter(|e| e.t.is_finite()).collect();
     timeouts.sort_by(|a, b| a.t.total_cmp(&b.t));
@@ -116,7 +119,7 @@ pub(crate) fn episodes(picture: &Picture) -> Vec<Episode<'_>> {
         }
     }
 
-    // First bytes and times of the segments when they were new, to look up when a byte was first sent.
+    // First byte and time of each first transmission, to look up when a byte was first sent.
     let mut firsts: Vec<(u64, f64)> =
         sent.iter().filter(|e| e.kind == SegmentKind::New).map(|e| (e.seq, e.t)).collect();
     firsts.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -154,7 +157,7 @@ pub(crate) fn episodes(picture: &Picture) -> Vec<Episode<'_>> {
         episode.drop = picture.drops.iter().filter(lost).min_by(|a, b| a.t.total_cmp(&b.t));
         let started = picture.spikes.iter().filter(|e| e.from <= t && e.until.is_finite());
         let nearest = started.max_by(|a, b| a.until.total_cmp(&b.until));
-        // The disturbance must touch the time the segment was under way.
+        // The disturbance must overlap the time in which the segment was in flight.
         let before = firsts.partition_point(|first| first.0 <= seq);
         let sent_at = before.checked_sub(1).map_or(t, |i| firsts[i].1);
         episode.spike = nearest.filter(|e| e.until >= sent_at.min(t));
@@ -163,7 +166,7 @@ pub(crate) fn episodes(picture: &Picture) -> Vec<Episode<'_>> {
 }
 
 impl Picture {
-    /// The story of the picture in two or three sentences of plain text.
+    /// The caption: two or three sentences of plain text.
     #[must_use]
     pub fn caption(&self) -> String {
         if self.sent.is_empty() {
@@ -189,7 +192,7 @@ impl Picture {
         story.join(" ")
     }
 
-    /// A picture of datagrams: how many left, arrived and were lost.
+    /// Caption of a picture of datagrams: numbers sent, delivered and lost.
     fn datagram_story(&self) -> String {
         let span = self.end();
         let sent = self.sent.len();
@@ -214,7 +217,7 @@ impl Picture {
         story
     }
 
-    /// A picture without timeouts.
+    /// Caption of a picture without timeouts.
     fn quiet_story(&self) -> String {
         let (unneeded, needed) = self.resent();
         let mut story = format!(
@@ -333,7 +336,7 @@ impl Picture {
         format!("{what}{cut}.")
     }
 
-    /// Effect of the timeout on the window, as the end of a sentence.
+    /// Effect of the timeout on the window, as a clause.
     fn window_cut(&self, episode: &Episode<'_>) -> String {
         let before = self.window.iter().filter(|e| e.t < episode.first.t).max_by(|a, b| a.t.total_cmp(&b.t));
         let after = self
@@ -354,7 +357,7 @@ impl Picture {
         }
     }
 
-    /// Duplicate acknowledgements caused by unneeded retransmissions can make the sender resend once more.
+    /// Sentence about a fast retransmit that duplicate ACKs of unneeded retransmissions caused.
     fn echo_sentence(&self, episode: &Episode<'_>, episodes: &[Episode<'_>]) -> Option<String> {
         let from = episode.first.t;
         let until = episodes.iter().map(|e| e.first.t).find(|t| *t > from).unwrap_or(f64::INFINITY);
@@ -365,8 +368,8 @@ impl Picture {
         Some(format!("Their duplicate acknowledgements then set off a spurious fast retransmit at {at}."))
     }
 
-    /// Total of timeouts by verdict. Each expiry counts as a timeout with its own verdict; the number of
-    /// episodes is given beside it.
+    /// Sentence with the number of timeouts by verdict, and the number of episodes. Each expiry counts as a
+    /// timeout with its own verdict.
     fn total_sentence(&self, episodes: &[Episode<'_>]) -> String {
         let all = || self.timeouts.iter().filter(|e| e.t.is_finite());
         let of = |truth: Truth| all().filter(|e| e.truth == truth).count();
@@ -388,7 +391,7 @@ impl Picture {
         )
     }
 
-    /// All segments sent, and in how many packets they were captured if those are fewer.
+    /// Number of segments sent, and of captured packets if those are fewer.
     fn all_sent(&self) -> String {
         let packets = self.sent.len();
         let segments: usize = self.sent.iter().map(|e| self.pieces(e)).sum();
@@ -398,7 +401,7 @@ impl Picture {
         }
     }
 
-    /// Unneeded and needed retransmissions.
+    /// Numbers of unneeded and needed retransmissions.
     pub(crate) fn resent(&self) -> (usize, usize) {
         let of = |kind| self.sent.iter().filter(|e| e.kind == kind).map(|e| self.pieces(e)).sum();
         (of(SegmentKind::Unneeded), of(SegmentKind::Retransmission))

@@ -1,4 +1,4 @@
-//! Axes, line styles and margins that every picture shares.
+//! Axes, line styles, margins and step lines of all pictures.
 
 use crate::decimate;
 use crate::model::Truth;
@@ -7,15 +7,16 @@ use crate::scale::Scale;
 use crate::svg::{Anchor, Svg, n, polyline};
 use crate::text::{grouped, width};
 
-/// Size of a label, pixels.
+/// Font size of a label, pixels.
 pub(crate) const LABEL: f64 = 11.0;
-/// Margins of the plot, pixels.
+/// Left margin of the plot, pixels.
 pub(crate) const LEFT: f64 = 62.0;
+/// Right margin of the plot, pixels.
 pub(crate) const RIGHT: f64 = 14.0;
-/// Finest distance of two marks, pixels.
+/// Minimum distance of two marks, pixels.
 pub(crate) const FINE: f64 = 0.5;
 
-/// Breaks a text at spaces into lines of at most this width in pixels.
+/// Breaks a text at spaces into lines of at most `room` pixels.
 pub(crate) fn lines(text: &str, room: f64) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -30,7 +31,7 @@ pub(crate) fn lines(text: &str, room: f64) -> Vec<String> {
     out
 }
 
-/// A white drawing of this size with its heading; and the vertical position below the heading.
+/// A white drawing of this size with heading, caption and subtitle; and the vertical position below them.
 pub(crate) fn headed((w, h): (f64, f64), title: &str, caption: &str, subtitle: &str) -> (Svg, f64) {
     let mut svg = Svg::new(w, h, title, caption);
     svg.rect(0.0, 0.0, w, h, "fill=\"#fff\"");
@@ -47,7 +48,7 @@ pub(crate) fn headed((w, h): (f64, f64), title: &str, caption: &str, subtitle: &
     (svg, top)
 }
 
-/// The colour of a verdict.
+/// Colour of a verdict.
 pub(crate) fn ink_of(truth: Truth) -> &'static str {
     match truth {
         Truth::Spurious => ink::UNNEEDED,
@@ -56,7 +57,7 @@ pub(crate) fn ink_of(truth: Truth) -> &'static str {
     }
 }
 
-/// Words stay legible over anything.
+/// Style of text with a white outline, legible over any background.
 pub(crate) const HALO: &str =
     "stroke=\"#fff\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\"";
 
@@ -98,8 +99,7 @@ pub(crate) fn panel_names(svg: &mut Svg, time: &Scale, top: f64, names: &[(&str,
     }
 }
 
-/// Path data of a value that stays until it changes, drawn to the right edge; where it is not finite there is
-/// a gap.
+/// Path data of a step line to the right edge; non-finite values are gaps.
 pub(crate) fn stairs(points: impl Iterator<Item = (f64, f64)>, time: &Scale, y: &Scale) -> String {
     let mut data = String::new();
     let mut steps: Vec<(f64, f64)> = Vec::new();

@@ -1,4 +1,4 @@
-//! SVG writer: every number finite, every text escaped, every element closed.
+//! SVG writer of pictures: finite numbers, escaped text, closed elements.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// A drawing under construction. Coordinates are pixels, growing right and down.
+/// A drawing under construction. Coordinates are pixels, increasing to the right and downward.
 pub(crate) struct Svg {
     out: String,
     open: Vec<&'static str>,
@@ -50,13 +50,13 @@ impl Svg {
         Self { out, open: vec!["svg"] }
     }
 
-    /// Opens a group; `attributes` is ours, never a user's.
+    /// Opens a group; `attributes` is text of the program, never of a user.
     pub(crate) fn group(&mut self, attributes: &str) {
         let _ = write!(self.out, "<g {attributes}>");
         self.open.push("g");
     }
 
-    /// Opens a clipped area: drawings in it are cut at its edges.
+    /// Opens an area that clips its content.
     pub(crate) fn window(&mut self, x: f64, y: f64, width: f64, height: f64) {
         let (x, y, w, h) = (n(x), n(y), n(width.max(1.0)), n(height.max(1.0)));
         let _ = write!(
@@ -66,7 +66,7 @@ impl Svg {
         self.open.push("svg");
     }
 
-    /// Closes the innermost group or window.
+    /// Closes the innermost group or clipped area.
     pub(crate) fn close(&mut self) {
         if let Some(name) = self.open.pop() {
             let _ = write!(self.out, "</{name}>");
@@ -83,14 +83,14 @@ impl Svg {
         let _ = write!(self.out, "<line x1=\"{x}\" y1=\"{y}\" x2=\"{u}\" y2=\"{v}\" {attributes}/>");
     }
 
-    /// A path from path data; nothing where there is no data.
+    /// A path from path data; nothing for empty data.
     pub(crate) fn path(&mut self, data: &str, attributes: &str) {
         if !data.is_empty() {
             let _ = write!(self.out, "<path d=\"{data}\" {attributes}/>");
         }
     }
 
-    /// A ready-made element of ours.
+    /// Appends a ready-made element of the program.
     pub(crate) fn path_markup(&mut self, markup: &'static str) {
         self.out.push_str(markup);
     }
@@ -108,7 +108,7 @@ impl Svg {
         );
     }
 
-    /// The drawing, all closed.
+    /// The drawing as text, with all elements closed.
     pub(crate) fn finish(mut self) -> String {
         while !self.open.is_empty() {
             self.close();
@@ -126,7 +126,7 @@ pub(crate) fn polyline(points: &[(f64, f64)]) -> String {
     data
 }
 
-/// Path data of upright strokes `(x, top, bottom)`.
+/// Path data of vertical strokes `(x, top, bottom)`.
 pub(crate) fn upright(strokes: &[(f64, f64, f64)]) -> String {
     let mut data = String::with_capacity(strokes.len() * 16);
     for &(x, top, bottom) in strokes {

@@ -1,4 +1,4 @@
-//! Tables whose cells can carry a verdict: a colour, a symbol and a word, never a colour alone.
+//! Tables of published and measured values as HTML, with verdicts on cells as colour, symbol and word.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ pub struct Table {
     pub title: String,
     /// Heads of the columns; the first column names the rows.
     pub columns: Vec<String>,
-    /// Rows of cells; short rows are filled with empty cells.
+    /// Rows of cells; missing cells at the end of a row are empty.
     #[serde(default)]
     pub rows: Vec<Vec<Cell>>,
     /// Notes below the table.
@@ -27,24 +27,24 @@ pub struct Table {
 pub struct Cell {
     /// Text; a line break starts a second line in a smaller font.
     pub text: String,
-    /// Its verdict.
+    /// Verdict on the value.
     #[serde(default)]
     pub state: CellVerdict,
-    /// A small drawing of the measured value beside the published one.
+    /// Small drawing of the measured value against the published one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strip: Option<ComparisonStrip>,
 }
 
-/// The verdict of a cell.
+/// Verdict of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CellVerdict {
     /// No verdict.
     #[default]
     Plain,
-    /// Measured value inside the band around the published one.
+    /// Measured value within the tolerance of the published one.
     Inside,
-    /// Measured value outside the band.
+    /// Measured value outside the tolerance.
     Outside,
     /// The claim holds.
     Holds,
@@ -52,18 +52,18 @@ pub enum CellVerdict {
     Fails,
 }
 
-/// Measured beside published, all in one unit.
+/// Measured against published value, all in one unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ComparisonStrip {
     /// Published value.
     pub published: f64,
-    /// Half the width of the band around it.
+    /// Tolerance around the published value.
     pub band: f64,
     /// Measured mean.
     pub measured: f64,
-    /// Lower end of its 95 % interval.
+    /// Lower end of the mean's 95 % interval.
     pub low: f64,
-    /// Upper end of its 95 % interval.
+    /// Upper end of the mean's 95 % interval.
     pub high: f64,
 }
 
@@ -91,7 +91,7 @@ impl Cell {
         Self { text: text.into(), state, strip: None }
     }
 
-    /// The same cell with a strip.
+    /// Copy of the cell with a drawing.
     #[must_use]
     pub fn with_strip(mut self, strip: ComparisonStrip) -> Self {
         self.strip = Some(strip);
@@ -162,14 +162,14 @@ impl Table {
         }
     }
 
-    /// Whether every filled cell of the column begins like a number.
+    /// Whether every non-empty cell of the column starts with a number.
     fn is_numeric(&self, column: usize) -> bool {
         let mut filled =
             self.rows.iter().filter_map(|r| r.get(column)).filter(|c| !c.text.is_empty()).peekable();
         filled.peek().is_some()
             && filled.all(|c| {
                 let number = |c: char| c.is_ascii_digit() || "-+\u{2212}\u{2013}<>~".contains(c);
-                // The address of a host begins like one.
+                // A socket address also starts with a digit.
                 c.text.starts_with(number) && c.text.parse::<std::net::SocketAddr>().is_err()
             })
     }
@@ -207,7 +207,7 @@ impl Cell {
 }
 
 impl ComparisonStrip {
-    /// Band shaded, published value as a line, measured mean as a dot with its interval.
+    /// Drawing: tolerance as shaded band, published value as line, measured mean as dot with interval.
     fn svg(&self) -> String {
         let (w, h) = (92.0, 14.0);
         let reach = [

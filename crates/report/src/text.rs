@@ -1,4 +1,4 @@
-//! Text width, escaping and number formats of pictures.
+//! Text of pictures and pages: escaping for HTML, SVG and scripts, number formats, approximate text width.
 
 use std::fmt::Write as _;
 
@@ -22,11 +22,11 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// A sentence for a page; text between grave accents is input that a user types.
+/// A sentence for a page; text in backticks is shown as user input.
 pub(crate) fn prose(text: &str) -> String {
     let parts: Vec<String> = escape(text).split('`').map(str::to_owned).collect();
     if parts.len().is_multiple_of(2) {
-        return parts.join("`"); // one of them is alone
+        return parts.join("`"); // The last backtick has no partner.
     }
     let typed = |(i, part): (usize, &String)| match i % 2 {
         1 => format!("<code>{part}</code>"),
@@ -35,7 +35,7 @@ pub(crate) fn prose(text: &str) -> String {
     parts.iter().enumerate().map(typed).collect()
 }
 
-/// JSON that may stand inside a script element: no `<`, `>` or `&` is left in its strings.
+/// JSON for a script element, without `<`, `>` or `&`.
 pub(crate) fn json_for_script(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -49,7 +49,7 @@ pub(crate) fn json_for_script(json: &str) -> String {
     out
 }
 
-/// A moment or a stretch in seconds, with as many decimals as a picture of `span` seconds deserves.
+/// A time in seconds, with decimals for a time axis of `span` seconds.
 pub(crate) fn seconds(t: f64, span: f64) -> String {
     let decimals = if span >= 10.0 {
         1
@@ -70,7 +70,7 @@ pub(crate) fn count(n: usize, noun: &str) -> String {
     }
 }
 
-/// Digits in groups of three, apart by a thin space that does not break.
+/// Digits in groups of three, separated by a thin no-break space.
 pub(crate) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     if digits.len() < 5 {
@@ -86,13 +86,13 @@ pub(crate) fn grouped(n: u64) -> String {
     out
 }
 
-/// The first letter in upper case.
+/// The text with its first letter in upper case.
 pub(crate) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|c| c.to_uppercase().collect::<String>() + chars.as_str()).unwrap_or_default()
 }
 
-/// Width of `text` in a sans-serif face of `size` pixels, roughly: enough to keep labels apart.
+/// Approximate width of `text` in a sans-serif font of `size` pixels, to keep labels apart.
 pub(crate) fn width(text: &str, size: f64) -> f64 {
     let units: f64 = text
         .chars()

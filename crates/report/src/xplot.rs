@@ -1,19 +1,20 @@
-//! Export of a time-sequence picture to xplot, with the glyphs and colours in which tcptrace draws it: data
-//! white between arrows, resent data red under an R, acknowledgements green with a tick for each that repeats, the
-//! window's edge yellow, SACK blocks purple. What tcptrace cannot know is added: timeouts in magenta, losses as orange
+//! Export of a time-sequence picture to xplot, with the glyphs and colours of tcptrace.
+//!
+//! Data are white between arrows, retransmissions red under an R, acknowledgements green with a tick for each
+//! duplicate, the window's edge yellow, SACK blocks purple. Added are timeouts in magenta, losses as orange
 //! crosses, arrivals at the receiver as blue dots.
 
 use crate::model::{Ack, Picture, Received, SegmentKind, Sent, Truth};
 use std::fmt::Write as _;
 
-/// A picture's element, to be sorted by time.
+/// Element of a picture with its time, for sorting.
 enum Mark<'a> {
     Sent(&'a Sent),
     Ack(&'a Ack),
 }
 
 impl Picture {
-    /// The picture as a file for xplot: time in seconds from t = 0, sequence numbers as offsets into the data.
+    /// The picture as an xplot file: time in seconds from t = 0, sequence numbers as stream offsets.
     pub fn xplot(&self) -> String {
         let mut out = String::new();
         let title = if self.title.is_empty() { &self.flow } else { &self.title };
@@ -74,7 +75,7 @@ fn acknowledgement(out: &mut String, a: &Ack, last: Option<&Ack>) {
             false => line(out, format_args!("line {t:.9} {ack} {t:.9} {}", a.ack)),
         }
         if *window_end == 0 || a.window_end == 0 {
-            return sacks(out, a); // not known: the capture shows no SYN
+            return sacks(out, a); // The window's edge is unknown: the capture shows no SYN.
         }
         line(out, format_args!("yellow\nline {from:.9} {window_end} {t:.9} {window_end}"));
         match a.window_end == *window_end {

@@ -1,4 +1,4 @@
-//! The caption describes the events in words a newcomer understands.
+//! Tests of the caption of a time-sequence picture: its sentences name the cause and effects of timeouts.
 
 use report::{Drop, FastRetransmit, Interval, Picture, SegmentKind, Sent, Timeout, Truth, WindowSample};
 
@@ -8,7 +8,7 @@ fn sent(t: f64, segment: u64, kind: SegmentKind) -> Sent {
     Sent { t, seq: segment * SEGMENT, end: (segment + 1) * SEGMENT, kind }
 }
 
-/// Twelve segments under way when the link falls silent from 3.1 s to 8.1 s.
+/// Twelve segments in flight when the link stops from 3.1 s to 8.1 s.
 fn base() -> Picture {
     Picture {
         title: "Reno".to_owned(),
@@ -48,8 +48,7 @@ fn a_spurious_timeout() {
     );
 }
 
-/// A capture before segmentation by the network card: merged segments are counted, in the story of timeouts and
-/// without any.
+/// A capture before segmentation offload: merged segments are counted, with and without timeouts.
 #[test]
 fn packets_of_several_segments_are_counted_in_segments() {
     let large = |t, kind| Sent { t, seq: 0, end: 3 * SEGMENT + 1, kind };

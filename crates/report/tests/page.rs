@@ -1,4 +1,5 @@
-//! A page is safe whatever its names hold, opens alone, and grows in proportion to its data.
+//! Tests of report pages: hostile names are escaped, a page fetches nothing, and its size is proportional to
+//! its data.
 
 use report::{
     Ack, Bar, BarGroup, Bars, Cell, CellVerdict, ComparisonStrip, Drop, FastRetransmit, Interval, Item,
@@ -8,7 +9,7 @@ use report::{
 
 const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror='a()'>\"&\u{0}\u{2028}";
 
-/// A picture with every kind of event, all of whose names are hostile.
+/// A picture with every kind of event, with hostile names.
 fn hostile_picture() -> Picture {
     let name = HOSTILE.to_owned();
     Picture {
@@ -123,7 +124,7 @@ fn unclosed(xml: &str) -> Vec<String> {
     open
 }
 
-/// The data a page carries for its pictures.
+/// JSON data embedded in a page for its pictures.
 fn embedded(html: &str) -> Vec<serde_json::Value> {
     let start = "<script type=\"application/json\">";
     let parts = html.split(start).skip(1);
@@ -252,7 +253,7 @@ fn the_data_survive_serialisation() {
 fn a_huge_picture_costs_what_it_holds() {
     let (small, large) = (page_of(many(10_000)).html().len(), page_of(many(100_000)).html().len());
     assert!(large < small * 12, "{small} bytes became {large}");
-    // The static drawing is bound by its pixels, not by the data.
+    // The static drawing is bounded by its pixels, not by the data.
     let drawing = many(100_000).svg(900, 640);
     assert!(drawing.len() < 1_500_000, "{}", drawing.len());
     assert!(unclosed(&drawing).is_empty());

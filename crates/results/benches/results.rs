@@ -1,4 +1,4 @@
-//! Benchmark of the result store: rows kept, read and summarised.
+//! Benchmark of the result store: journal append and read, table write, summaries of cells.
 
 use divan::counter::ItemsCount;
 use results::{Cell, Column, Combine, Header, Journal, Row, Summary, journal, parquet, source};
@@ -13,7 +13,7 @@ fn header() -> Header {
     Header::new("4f1c", 1, "0.1.0", cells, columns).unwrap()
 }
 
-/// One flow a repetition, fourteen metrics of which two have no value.
+/// Rows of one flow per repetition, with fourteen metrics, two of them without a value.
 fn rows(count: u64) -> Vec<Row> {
     (0..count)
         .map(|at| {
@@ -23,7 +23,7 @@ fn rows(count: u64) -> Vec<Row> {
         .collect()
 }
 
-/// The journal grows by a batch; the time per row is that of the item.
+/// Appends batches to a growing journal; the time is per row.
 #[divan::bench(args = [1, 8, 64, 1024])]
 fn append(bencher: divan::Bencher<'_, '_>, batch: u64) {
     let folder = tempfile::tempdir().unwrap();

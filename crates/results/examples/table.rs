@@ -1,4 +1,4 @@
-//! Writes a table as a run does, for other programs to read:
+//! Example: writes a table of results as a run does, for other programs to read:
 //!
 //! ```sh
 //! cargo run -p williwaw-results --example table -- /tmp/flows.parquet

@@ -1,14 +1,15 @@
-//! Cell statistics over repetitions, per flow and for all flows.
+//! Summaries of the cells of a grid over repetitions: statistics of each metric, per flow and for all flows
+//! together.
 //!
-//! A cell is summarised per flow name, and once for all flows. There the flows of one repetition are first
-//! combined by the column's [`Combine`](crate::Combine), then the repetitions are summarised. A flow without
-//! a value is left out of its repetition, and a repetition without a value out of its cell. The `n` of each
-//! [`Summary`] counts the values.
+//! A cell is summarised per flow name, and once for all flows. For all flows, the flows of one repetition are
+//! first combined by the column's [`Combine`](crate::Combine), then the repetitions are summarised. A flow
+//! without a value is left out of its repetition, and a repetition without a value out of its cell. The `n`
+//! of each [`Summary`] counts the values.
 
 use crate::row::{self, Cell, Combine, Header, Row};
 use crate::stats::Summary;
 
-/// The results of one cell.
+/// Summary of one cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellSummary {
     /// The cell and its grid values.
@@ -42,7 +43,7 @@ pub(crate) fn summarise_cell(header: &Header, cell: Cell, rows: &[&Row]) -> Cell
     CellSummary { cell, repetitions: repetitions.len() as u64, metrics, flows }
 }
 
-/// Summary of a metric over repetitions, each given by the values of its flows.
+/// Summary of a metric over repetitions, each of which is an iterator over the values of its flows.
 pub(crate) fn together<F: Iterator<Item = Option<f64>>>(
     combine: Combine,
     repetitions: impl Iterator<Item = F>,

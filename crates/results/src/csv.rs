@@ -1,4 +1,4 @@
-//! CSV table of a run (RFC 4180).
+//! CSV table of a run (RFC 4180): writers from rows in memory or from any source of rows.
 //!
 //! A header line, CRLF line endings, fields quoted where necessary. Columns and line order are those of the
 //! Parquet table; a missing value is an empty field. Numbers are the shortest decimals that read back to
@@ -50,7 +50,7 @@ pub fn write_source(out: impl io::Write, source: &Source<'_>) -> Result<()> {
     csv.flush().map_err(Error::Write)
 }
 
-/// Keeps the system error, so that the caller recognises a closed pipe.
+/// Keeps the system error of the CSV library, so that the caller recognises a closed pipe.
 fn written(error: ::csv::Error) -> Error {
     let text = error.to_string();
     Error::Write(match error.into_kind() {

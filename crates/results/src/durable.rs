@@ -1,7 +1,7 @@
-//! Durable file replacement: write, sync, rename, sync folder.
+//! Replacement of a durable file: temporary file, sync, rename, sync of the folder.
 //!
-//! A file is replaced in four steps: write it under another name beside the old file, sync it, rename it,
-//! sync the folder. A kill at any point leaves the old or the new file, never a part.
+//! A file is replaced in four steps: write it under another name in the same folder, sync it, rename it, sync
+//! the folder. A kill at any point leaves the old or the new file, never a part.
 
 use std::fs::{self, File};
 use std::io;
@@ -18,11 +18,10 @@ pub(crate) fn temporary(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Replaces `path` by the content that `write` produces. The result is durable: it survives power loss after
-/// the return.
+/// Replaces `path` by the content that `write` produces. At return the result survives power loss.
 pub(crate) fn replace(path: &Path, write: impl FnOnce(File) -> Result<File>) -> Result<()> {
     let temporary = temporary(path);
-    // Remains of a killed run, or a planted link; a link is never followed.
+    // Removes remains of a killed run, or a symbolic link of another user; a link is never followed.
     let _ = fs::remove_file(&temporary);
     let result = File::create_new(&temporary).map_err(Error::io("create", &temporary)).and_then(|file| {
         let file = write(file)?;
@@ -56,7 +55,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// On other systems a folder cannot be opened as a file; the system orders renames itself.
+/// On other systems a folder cannot be opened as a file, and the system orders renames itself.
 #[cfg(not(unix))]
 fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())

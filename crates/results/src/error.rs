@@ -1,4 +1,4 @@
-//! Errors of the result store.
+//! Error type of the result store: I/O, damaged journals, tables that do not fit, other runs, locks.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -69,11 +69,11 @@ pub enum Error {
     /// Two rows with equal keys and different values: the repetition was not reproducible.
     #[error("cell {cell}, repetition {repetition}, flow {flow:?} is there twice with different values")]
     Conflict {
-        /// Cell of both.
+        /// Cell of both rows.
         cell: u32,
-        /// Repetition of both.
+        /// Repetition of both rows.
         repetition: u64,
-        /// Flow of both.
+        /// Flow of both rows.
         flow: String,
     },
     /// The Parquet library failed to read or write.
@@ -94,7 +94,7 @@ pub enum Error {
         /// Cause.
         why: String,
     },
-    /// A JSON file that is not JSON.
+    /// A file that is not valid JSON.
     #[error("{} is not JSON: {source}", path.display())]
     Json {
         /// The file.
@@ -102,7 +102,7 @@ pub enum Error {
         /// Position and cause.
         source: serde_json::Error,
     },
-    /// The folder for a new run holds a run already.
+    /// The folder for a new run contains a run already.
     #[error("{} already holds a run ({found}): resume it or choose another folder", path.display())]
     Occupied {
         /// The folder.
@@ -110,7 +110,7 @@ pub enum Error {
         /// File that shows the existing run.
         found: &'static str,
     },
-    /// Another process is writing into the folder.
+    /// Another process writes into the folder.
     #[error("{} is being written by another run", path.display())]
     Locked {
         /// The folder.
@@ -122,7 +122,7 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
-    /// Operation out of order for the folder's present state.
+    /// Operation out of order for the state of the folder.
     #[error("{}: {why}", path.display())]
     Order {
         /// The folder.

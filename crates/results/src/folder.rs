@@ -1,4 +1,5 @@
-//! Run folder: files and crash safety.
+//! Run folder: creation, lock, journal and table of results, crash safety, and readers for finished and
+//! unfinished runs.
 //!
 //! | file | when |
 //! |---|---|
@@ -10,9 +11,9 @@
 //!
 //! **The results of a folder are the rows of the table together with those of the journal**, each key once.
 //! Finishing writes a temporary table, makes it durable, renames it, and only then removes the journal. So at
-//! every moment one of the two is complete, and in between both hold equal rows. A finished run that is
-//! resumed with more repetitions starts a new journal beside its table. A kill at any point leaves a folder
-//! that [`read`] reads and [`RunFolder::open`] continues.
+//! every moment one of the two files is complete, and between rename and removal both contain equal rows. A
+//! finished run that is resumed with more repetitions starts a new journal beside its table. A kill at any
+//! point leaves a folder that [`read`] reads and [`RunFolder::open`] continues.
 //!
 //! The lock is advisory (flock, LockFileEx) and bound to the open file. A killed run leaves the file without
 //! the lock, so that no clean-up is needed. Readers need no lock.
@@ -49,17 +50,17 @@ const LOCK: &str = ".lock";
 pub struct RunFolder {
     path: PathBuf,
     journal: Option<Journal>,
-    /// Journals of the further tables, by name.
+    /// Journals of the further tables, by table name.
     beside: BTreeMap<String, Journal>,
     /// Keeps the lock; closing the file releases it.
     _lock: File,
 }
 
 impl RunFolder {
-    /// Creates a folder (with its parents) for a new run, or takes a folder without a run.
+    /// Creates a folder (with its parents) for a new run, or uses a folder without a run.
     ///
     /// # Errors
-    /// [`Error::Occupied`] if it holds a run, [`Error::Locked`] if another process is writing one,
+    /// [`Error::Occupied`] if it contains a run, [`Error::Locked`] if another process is writing one,
     /// [`Error::Io`].
     pub fn create(path: impl Into<PathBuf>) -> Result<RunFolder> {
         let path = path.into();
@@ -142,10 +143,10 @@ impl RunFolder {
     /// repetitions missing in [`row::finished`] of them remain to be run.
     ///
     /// # Errors
-    /// [`Error::OtherRun`] with the differing field if the folder holds results of another header;
+    /// [`Error::OtherRun`] with the differing field if the folder contains results of another header;
     /// [`Error::Damaged`] and other errors of [`Journal::open_or_resume`] and [`read_flows`].
     pub fn start(&mut self, header: &Header) -> Result<Vec<Row>> {
-        // Closes an open journal of this object, so that there is a single writer.
+        // Closes an open journal of this object, so that only one journal writes to the file.
         self.journal = None;
         let old = self.read_table(header)?;
         let (journal, mut rows) = Journal::open_or_resume(self.file(JOURNAL), header)?;
@@ -156,7 +157,7 @@ impl RunFolder {
     }
 
     /// [`start`](RunFolder::start) without rows in memory: `each` is called with cell and number of every
-    /// finished repetition, in no particular order, and twice for one in both table and journal.
+    /// finished repetition, in no particular order, and twice for a repetition in both table and journal.
     ///
     /// # Errors
     /// Errors of [`RunFolder::start`]; conflicting rows are detected by [`RunFolder::close`].
@@ -206,11 +207,12 @@ impl RunFolder {
         self.writing()?.append(rows)
     }
 
-    /// Appends rows of finished repetitions to the table `name`, before those of the main journal. The main
-    /// journal marks a repetition as finished; a repetition that is run again yields equal rows.
+    /// Appends rows of finished repetitions to the table `name`. Call it before
+    /// [`append`](RunFolder::append): the main journal marks a repetition as finished, and a repetition that
+    /// is run again yields equal rows.
     ///
     /// # Errors
-    /// [`Error::OtherRun`] if the folder holds such a table of another run; errors of [`Journal::append`].
+    /// [`Error::OtherRun`] if the folder contains such a table of another run; errors of [`Journal::append`].
     pub fn append_table(&mut self, name: &str, header: &Header, rows: &[Row]) -> Result<()> {
         if !self.beside.contains_key(name) {
             let (journal, _) = Journal::open_or_resume(self.file(&journal_of(name)), header)?;
@@ -297,8 +299,8 @@ impl RunFolder {
         Table::open(&self.file(TABLE))
     }
 
-    /// Table of the finished repetitions so far, in an unnamed file that disappears with it. The run can
-    /// continue.
+    /// Table of the finished repetitions so far, in an unnamed file that the system deletes on close. The run
+    /// can continue.
     ///
     /// # Errors
     /// Errors of [`RunFolder::close`].
@@ -342,7 +344,7 @@ fn merged(folder: &Path, name: &str) -> Result<Option<Merged>> {
     Merged::new(header, journal, table.into_iter().collect()).map(Some)
 }
 
-/// Repetitions of the table `name` in a run's folder, finished or not, in the memory of some repetitions.
+/// Repetitions of the table `name` in a run's folder, finished or not, with some repetitions in memory.
 ///
 /// # Errors
 /// [`Error::Empty`] without such a table; other errors of [`read`].
@@ -386,7 +388,7 @@ pub fn read(path: &Path) -> Result<(Header, Vec<Row>)> {
     read_named(path, "flows")
 }
 
-/// [`read`] for a further table.
+/// [`read`] for the further table `name`.
 ///
 /// # Errors
 /// Errors of [`read`].

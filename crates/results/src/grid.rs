@@ -1,7 +1,8 @@
-//! Grid of a run: its cells as a list or as the product of axes.
+//! Grid of a run: cells as a list or as the product of axes, and their access by position or index.
 //!
 //! A list takes some hundred bytes per cell in memory and in every file. The product of axes takes the size
-//! of its values, whatever the number of cells. Both are equivalent; the last axis varies fastest.
+//! of its values, whatever the number of cells. A product numbers its cells like the equivalent list; the
+//! last axis varies fastest.
 
 use std::borrow::Cow;
 
@@ -51,7 +52,7 @@ impl From<Vec<Cell>> for Grid {
 }
 
 impl Grid {
-    /// Number of cells; saturates at the largest number.
+    /// Number of cells; saturates at the maximum of `usize`.
     pub fn len(&self) -> usize {
         match self {
             Grid::Listed(cells) => cells.len(),
@@ -66,7 +67,7 @@ impl Grid {
         self.len() == 0
     }
 
-    /// Cell at this position of the order.
+    /// Cell at position `place` of the grid's order, from 0.
     pub fn at(&self, place: usize) -> Option<Cow<'_, Cell>> {
         match self {
             Grid::Listed(cells) => cells.get(place).map(Cow::Borrowed),
@@ -148,7 +149,7 @@ mod tests {
         }
         let axes = r#"{"axes":[["rate",["1","2","3"]],["loss",["0","0.1","0.2"]]]}"#;
         assert_eq!(serde_json::to_string(&product()).unwrap(), axes);
-        // Without axes there is one cell without values; an axis without values gives no cells.
+        // Without axes there is one cell without values; an axis without values yields no cells.
         assert_eq!(Grid::Product { axes: Vec::new() }.len(), 1);
         assert!(Grid::Product { axes: vec![("rate".into(), Vec::new())] }.at(0).is_none());
     }

@@ -1,7 +1,8 @@
-//! Append-only, checksummed journal of finished repetitions.
+//! Append-only journal of finished repetitions: binary record format with checksums, writer, reader,
+//! detection of damage.
 //!
-//! A journal only grows. It is binary, so that no number is formatted or parsed: a row of fourteen metrics
-//! takes about 140 bytes and 0.1 microseconds (`benches/results.rs`), and its values are restored to the bit.
+//! The format is binary, so that no number is formatted or parsed: a row of fourteen metrics takes about 140
+//! bytes and 0.1 microseconds (`benches/results.rs`), and its values are restored to the bit.
 //!
 //! ```text
 //! file    := "williwaw journal 1\n" record(header as JSON) record(repetition)...
@@ -13,13 +14,13 @@
 //! The first check is the CRC-32 of the record's offset and length, the second that of the payload. So a
 //! length can be trusted before its payload is read, and a record is valid only at its own offset.
 //!
-//! **One record is one repetition with all its flows**, present as a whole or not at all. A kill can tear
-//! only the end of the file. A failing record without a good record after it is dropped, and the file is
-//! truncated there. A failing record with a good one after it is damage, which no kill causes; it is reported
-//! with its offset, and the file is left unchanged.
+//! **One record is one repetition with all its flows**, present as a whole or not at all. A kill can truncate
+//! only the end of the file. An invalid record without a valid record after it is discarded, and the file is
+//! truncated at it. An invalid record before a valid one is damage, which no kill causes; it is reported with
+//! its offset, and the file is left unchanged.
 //!
-//! Limit: damage to the last record is indistinguishable from a torn tail and is treated as one. The
-//! repetition is then run again, with equal results.
+//! Limit: damage to the last record is indistinguishable from truncation by a kill and is treated as such.
+//! The repetition is then run again, with equal results.
 
 mod reader;
 
@@ -39,17 +40,17 @@ const MAGIC: &[u8] = b"williwaw journal 1\n";
 /// Size of a record's head, bytes.
 const HEAD: usize = 12;
 
-/// A journal open for writing. The caller ensures a single writer (lock of the run folder).
+/// A journal open for writing. The lock of the run folder ensures a single writer.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     file: File,
     header: Header,
-    /// Size of the complete records, bytes.
+    /// Total size of the complete records, bytes.
     length: u64,
-    /// Unwritten records; the buffer is kept for its capacity.
+    /// Unwritten records; cleared after each write, so that its capacity is reused.
     buffer: Vec<u8>,
-    /// Set after a failed write that could not be undone; then no further write is permitted.
+    /// True after a failed write that could not be undone; then no further write is permitted.
     broken: bool,
 }
 
@@ -133,9 +134,9 @@ impl Journal {
     }
 
     /// Appends finished repetitions: a batch of rows in which all flows of a repetition are consecutive. At
-    /// return the batch is with the operating system, in a single write, and survives a kill of this process
-    /// (for power loss see [`Journal::sync`]). One call per batch of some tens of repetitions has negligible
-    /// cost; one call per repetition costs a system call each.
+    /// return the batch has been passed to the operating system in a single write, and survives a kill of
+    /// this process (for power loss see [`Journal::sync`]). Batches of some tens of repetitions make the
+    /// system call's cost negligible.
     ///
     /// # Errors
     /// [`Error::Row`] for a row that does not fit the header, [`Error::Io`] for a failed write, as on a full
@@ -190,7 +191,7 @@ impl Journal {
         &self.path
     }
 
-    /// Header with which it was opened.
+    /// Header with which the journal was opened.
     pub fn header(&self) -> &Header {
         &self.header
     }
@@ -216,7 +217,7 @@ pub struct Contents {
     pub header: Header,
     /// Rows of all finished repetitions, in the order in which they finished.
     pub rows: Vec<Row>,
-    /// Size of the complete records, bytes; the rest is torn.
+    /// Total size of the complete records, bytes; octets behind it belong to an incomplete record.
     pub length: u64,
 }
 
@@ -246,7 +247,7 @@ fn contents<R: io::Read + Seek>(reader: Option<Reader<R>>) -> Result<Option<Cont
     Ok(Some(Contents { header: reader.into_header(), rows, length }))
 }
 
-/// A journal file with a buffer for some hundred repetitions, between which readers seek.
+/// Journal file with a read buffer for some hundred repetitions; a seek within the buffer keeps it.
 pub(crate) fn buffered(file: File) -> BufReader<File> {
     BufReader::with_capacity(1 << 18, file)
 }

@@ -1,4 +1,5 @@
-//! JSON document of `run`.
+//! JSON document of `run --json`: head, and one entry per cell with statistics of each metric, for all flows
+//! and per flow.
 //!
 //! A document for other programs: keys may be added, never renamed.
 //!
@@ -12,8 +13,8 @@
 //! ```
 //!
 //! A grid value is a number if all values of its key are. `stddev` and `ci95` are null for a single value.
-//! For a metric without values everything is null and `n` is 0. [`cells`](crate::cells) describes how several
-//! flows combine into one `metrics`.
+//! For a metric without values every statistic is null and `n` is 0. [`cells`](crate::cells) describes how
+//! several flows combine into one `metrics`.
 
 use std::cell::RefCell;
 
@@ -59,12 +60,12 @@ pub fn head(scenario: &str, header: &Header) -> Map<String, Value> {
     entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// Names of the grid keys whose values are numbers.
+/// Grid keys whose values are all numbers.
 fn numbers(header: &Header) -> Vec<String> {
     header.param_columns().into_iter().filter(|param| param.is_number).map(|param| param.name).collect()
 }
 
-/// List `cells` of the document, generated during writing with a single cell in memory.
+/// The list `cells` of the document, generated while it is written, with a single cell in memory.
 pub struct Cells<'a> {
     source: Source<'a>,
     /// Called with each summary.
@@ -140,7 +141,7 @@ fn metrics_document(header: &Header, metrics: &[Option<Summary>]) -> Value {
         .into()
 }
 
-/// Keys of a metric; null for missing numbers.
+/// Statistics of a metric as JSON; null for missing numbers.
 pub fn summary_document(summary: Option<&Summary>) -> Value {
     json!({
         "mean": summary.map(|summary| summary.mean),

@@ -1,4 +1,5 @@
-//! Result store: rows, journal, Parquet, statistics.
+//! Store of simulation results: rows, journal, run folder, Parquet, CSV and JSON, statistics over
+//! repetitions, paired comparison.
 //!
 //! A run produces [`Row`]s: one per cell of the grid, repetition and flow, with a value per metric. They are
 //! appended to a [`journal`], so that a kill at any moment loses no finished repetition, and finally written

@@ -1,8 +1,8 @@
-//! Merge of a run's journal and tables into the order of the table, in the memory of some repetitions.
+//! Merge of a run's journal and tables into the order of the table, with some repetitions in memory.
 //!
 //! Threads finish repetitions nearly in the order of their batches, so that a journal is a sequence of
-//! ascending runs. Each run is indexed by its first key and its offset, at some bytes per batch, and opened
-//! when its turn comes. A table is ascending as a whole.
+//! ascending runs. Each ascending run is indexed by its first key and its offset, at some bytes per batch,
+//! and opened when the merge reaches its first key. A table is ascending as a whole.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +17,7 @@ use crate::row::{self, Header, Row};
 /// Cell and repetition.
 type Key = (u32, u64);
 
-/// An ascending run of repetitions in the journal, from offset `at` to before `end`.
+/// Ascending run of repetitions in the journal, from offset `at` to before `end`.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     first: Key,
@@ -31,9 +31,9 @@ struct Stretch {
 pub struct Merged {
     header: Header,
     journal: Option<Reader<BufReader<File>>>,
-    /// Runs not yet open; the next one is last.
+    /// Ascending runs not yet open, in descending order: the next one is last.
     waiting: Vec<Stretch>,
-    /// Next repetition of each open source.
+    /// Key of the next repetition of each open source, and the source's index in `open`.
     next: BinaryHeap<Reverse<(Key, usize)>>,
     open: Vec<Option<Source>>,
     /// Free indexes of `open`.
@@ -47,7 +47,7 @@ struct Source {
 }
 
 enum Of {
-    /// Offset of the next record of the run, and the run's end.
+    /// Offset of the next record of an ascending run, and the offset of the run's end.
     Journal(u64, u64),
     Table(Box<TableRows>),
 }
@@ -110,7 +110,8 @@ impl Merged {
         Ok(true)
     }
 
-    /// Reads the next repetition of a source and adds it to the open ones; an exhausted source is dropped.
+    /// Reads the next repetition of a source and adds the source to the open ones; discards an exhausted
+    /// source.
     fn advance(&mut self, mut source: Source) -> Result<()> {
         match &mut source.of {
             Of::Table(table) => table.next_repetition(&mut source.rows)?,

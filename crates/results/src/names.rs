@@ -1,6 +1,6 @@
-//! Short names of grid keys: the shortest suffixes of their paths that are distinct.
+//! Short names of grid keys for column heads: the shortest suffixes of scenario paths that are distinct.
 
-/// Path components that need the component before them.
+/// Path components that are unclear without the component before them.
 const VAGUE: &[&str] = &["down", "up", "limit", "min", "max", "initial", "adapt"];
 
 /// Short names of the paths, in order.

@@ -1,9 +1,10 @@
-//! Metrics of a command: numbers that the program reports as one JSON object, and their columns.
+//! Metrics of a command: numbers that a program reports as one JSON object, checks of their names, and their
+//! columns in tables.
 //!
-//! The object is the last line of the command's standard output that begins with `{`, or a file that it
-//! writes. Each key becomes a column beside the metrics of the flows. A key without a usable number is left
-//! out and reported; an unreadable object is an error. Names are unknown before a run and so are not in the
-//! journal: rows get their columns afterwards ([`widen`]).
+//! The object is the last line of the command's standard output that begins with `{`, or a file that the
+//! command writes. Each key becomes a column in addition to the metrics of the flows. A key without a usable
+//! number is left out and reported; an unreadable object is an error. Names are unknown before a run and so
+//! are not in the journal: [`widen`] adds the columns afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::error::Result;
 use crate::row::{Column, Combine, Header, KEYS, Row};
 
-/// Name of the table beside the flows: `commands.parquet`.
+/// Name of the commands' table: `commands.parquet`.
 pub const TABLE: &str = "commands";
 
 /// Maximum number of metrics of one command; further keys are left out.
@@ -30,7 +31,7 @@ pub struct Numbers {
     pub left_out: Vec<String>,
 }
 
-/// Metrics of a command with the key of its row.
+/// Metrics of a command with cell and repetition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reported {
     /// Index of the cell.
@@ -61,8 +62,8 @@ pub fn unit(name: &str) -> &'static str {
     }
 }
 
-/// Whether larger values are better, by the suffix of the name: true for rates, false for times and amounts,
-/// otherwise `None`.
+/// Whether larger values are better, by the suffix of the name: true for rates, false for times and amounts;
+/// `None` for other names.
 pub fn more_is_better(name: &str) -> Option<bool> {
     let ends = |all: &[&str]| all.iter().any(|end| name.ends_with(end));
     if ends(&["_bps", "_fps", "_hz"]) {
@@ -74,7 +75,7 @@ pub fn more_is_better(name: &str) -> Option<bool> {
     }
 }
 
-/// Error of a text that is no object of numbers.
+/// Error of a text that is no JSON object with numbers.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectError {
@@ -101,10 +102,11 @@ pub enum OutputError {
     Line(usize, #[source] ObjectError),
 }
 
-/// Reads the last line of an output that begins with `{`. `taken` are the names of williwaw's metrics.
+/// Reads the last line of an output that begins with `{`. `taken` are the metric names already used by
+/// williwaw.
 ///
 /// # Errors
-/// There is no such line, or it is no JSON object.
+/// No line begins with `{`, or the line is no JSON object.
 pub fn of_output(output: &[u8], taken: &[&str]) -> Result<Numbers, OutputError> {
     let lines = output.split(|byte| *byte == b'\n').enumerate();
     let found = lines.filter(|(_, line)| line.trim_ascii_start().starts_with(b"{")).last();
@@ -169,8 +171,8 @@ fn chosen(object: Map<String, Value>, taken: &[&str]) -> Numbers {
     numbers
 }
 
-/// Adds a column for each name to header and rows, sorted by name. A command without a row, such as a server,
-/// gets one.
+/// Adds a column for each name to header and rows, sorted by name. Adds a row for a command that has none,
+/// such as a server.
 pub fn widen(header: &mut Header, rows: &mut Vec<Row>, reported: &[Reported]) {
     let names: BTreeSet<&str> = reported
         .iter()

@@ -1,7 +1,8 @@
-//! Paired comparison of two runs by repetition.
+//! Paired comparison of two runs by repetition: differences with confidence intervals, verdicts, and matching
+//! of cells and columns.
 //!
 //! Two runs with one seed have equal weather in repetitions of equal number, which therefore form pairs.
-//! Effects common to both cancel in the difference, whose interval is far narrower than those of the two
+//! Effects common to both runs cancel in the difference, whose interval is far narrower than those of the two
 //! means (decision 0004).
 
 use crate::error::Result;
@@ -9,14 +10,14 @@ use crate::row::{self, Header, Row};
 use crate::stats::{Summary, paired_difference};
 use std::collections::BTreeMap;
 
-/// Comparison of one metric in two cells, over the repetitions in which both have a value.
+/// Comparison of one metric in two cells, over the common repetitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Contrast {
-    /// Values of the first run in these repetitions.
+    /// Summary of the first run's values, over the pairs.
     pub a: Option<Summary>,
-    /// Values of the second run.
+    /// Summary of the second run's values, over the pairs.
     pub b: Option<Summary>,
-    /// Second minus first, with the interval of the difference.
+    /// Summary of second minus first value, with the paired interval.
     pub difference: Option<Summary>,
     /// Pairs with a smaller second value.
     pub less: u64,
@@ -26,14 +27,14 @@ pub struct Contrast {
     pub only_a: u64,
     /// Common repetitions with a value in the second run only.
     pub only_b: u64,
-    /// Repetition with the largest difference, the first of equals; `None` without differences.
+    /// Repetition with the largest absolute difference, the first among equal ones; `None` without pairs.
     pub furthest: Option<u64>,
 }
 
 /// Verdict on a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairVerdict {
-    /// No pair.
+    /// No pairs.
     Nothing,
     /// A single pair: the uncertainty of the difference is unknown.
     Once,
@@ -118,8 +119,8 @@ pub fn columns(a: &Header, b: &Header) -> Vec<(usize, usize)> {
     places.filter_map(|(at, column)| Some((at, b.column(&column.name)?))).collect()
 }
 
-/// Matching cells, by index: those with equal grid values. If one run has a single cell and none matches,
-/// that cell with each of the other run's. Empty without matches.
+/// Matching cells, by index: cells with equal grid values. If one run has a single cell and no cells match,
+/// that cell is paired with each cell of the other run. Empty without matches.
 pub fn cells(a: &Header, b: &Header) -> Vec<(u32, u32)> {
     let sorted = |cell: &row::Cell| {
         let mut params = cell.params.clone();
@@ -227,7 +228,7 @@ impl<'a> Sorted<'a> {
     }
 }
 
-/// Flows of a repetition with a value, among `common`; among all if that is empty.
+/// Values of a repetition's flows: of the flows in `common`, or of all flows if `common` is empty.
 fn given<'a>(rows: &[&'a Row], at: usize, common: &[&str]) -> Vec<(&'a str, f64)> {
     let counts = |row: &&&Row| common.is_empty() || common.contains(&row.flow.as_str());
     let value = |row: &&'a Row| Some((row.flow.as_str(), row.values[at].filter(|value| value.is_finite())?));
@@ -270,7 +271,7 @@ mod tests {
         pair.contrast((0, 0), &[(0, 0), (1, 1)], true).unwrap()
     }
 
-    /// The ten patients of Gosset (1908), as in [`crate::stats`]: two drugs, each patient a pair.
+    /// Data of Gosset (1908), as in [`crate::stats`]: two drugs, ten patients, each patient a pair.
     #[test]
     fn the_sleep_of_ten_patients_is_a_pair_each() {
         let first = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0].map(Some);

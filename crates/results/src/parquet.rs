@@ -1,7 +1,7 @@
-//! Parquet table of a finished run.
+//! Parquet table of a run, `flows.parquet`: schema, metadata with a checksum of the pages, and writers.
 //!
-//! `flows.parquet` has one row per cell, repetition and flow, sorted by these keys. Its content does not
-//! depend on the order in which repetitions finished; equal rows give equal bytes.
+//! The table has one row per cell, repetition and flow, sorted by these keys. Its content does not depend on
+//! the order in which repetitions finished; equal rows give equal bytes.
 //!
 //! | column | type |
 //! |---|---|
@@ -58,7 +58,7 @@ const PAGES_KEY: &str = "williwaw.pages";
 
 type Outcome<T> = std::result::Result<T, ParquetError>;
 
-/// Appends further rows of a table in its order; returns false at the end.
+/// Appends the next rows of a table in its order; returns false at the end.
 pub(crate) type More<'a> = &'a mut dyn FnMut(&mut Vec<Row>) -> Result<bool>;
 
 /// Writes the table to `path` through a temporary file, so that `path` is complete at every moment; durable
@@ -82,7 +82,7 @@ pub fn flows_bytes(header: &Header, rows: &[Row]) -> Result<Vec<u8>> {
     write_to(Vec::new(), Path::new(FLOWS), header, &mut some_of(rows))
 }
 
-/// Sorted rows, in portions.
+/// Returns sorted rows in portions.
 fn some_of<'a>(mut rest: std::vec::IntoIter<&'a Row>) -> impl FnMut(&mut Vec<Row>) -> Result<bool> + use<'a> {
     move |rows| {
         rows.extend(rest.by_ref().take(GROUP).cloned());

@@ -1,6 +1,6 @@
-//! Result row and header of a run.
+//! Result row and header of a run: keys, columns, units, combination over flows, checks and sort order.
 //!
-//! A [`Row`] holds the metrics of one flow in one repetition of one cell of the grid; the [`Header`]
+//! A [`Row`] contains the metrics of one flow in one repetition of one cell of the grid; the [`Header`]
 //! describes cells and columns. A missing value (the download time of an unfinished download) is `None`; a
 //! non-finite value counts as missing.
 
@@ -20,7 +20,7 @@ pub const SCHEMA: &str = "williwaw-flows/1";
 pub const KEYS: [&str; 3] = ["cell", "repetition", "flow"];
 
 /// Combination of the values of several flows into the value of a repetition. Flows without a value are left
-/// out; if none has one, the repetition has none.
+/// out; if no flow has a value, the repetition has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Combine {
@@ -106,7 +106,7 @@ pub struct ParamColumn {
 }
 
 impl Header {
-    /// A header of a run with the present [`SCHEMA`].
+    /// Header of a run with the current [`SCHEMA`].
     ///
     /// # Errors
     /// [`Error::Header`], see [`Header::check`].
@@ -250,7 +250,8 @@ impl Header {
     /// Checks that a row has a cell of this header and a value per column.
     ///
     /// # Errors
-    /// [`Error::Row`] if not, or if its repetition exceeds 2^63 - 1.
+    /// [`Error::Row`] if its cell does not exist, the number of values differs, or its repetition exceeds
+    /// 2^63 - 1.
     pub fn check_row(&self, row: &Row) -> Result<()> {
         let why = if !self.cells.has(row.cell) {
             format!("the grid has no cell {}", row.cell)
@@ -265,7 +266,7 @@ impl Header {
     }
 }
 
-/// A duplicate name.
+/// First duplicate among the names, if any.
 fn twice(mut names: Vec<&str>) -> Option<String> {
     names.sort_unstable();
     names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0].to_owned())
@@ -280,7 +281,7 @@ fn describe_column(column: &Column) -> String {
     format!("{} in {:?} by {}", column.name, column.unit, column.combine)
 }
 
-/// Grid value as a number, if it is a finite one.
+/// Grid value as a finite number; `None` for other text.
 pub(crate) fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| value.is_finite())
 }

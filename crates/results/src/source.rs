@@ -1,7 +1,7 @@
-//! Source of a run's metrics by repetition: rows in memory, or a table that is read in parts.
+//! Source of a run's rows for summaries cell by cell: rows in memory, or a table that is read in parts.
 //!
-//! Results are summarised cell by cell, so that a table of any length needs the memory of one row group. A
-//! longer cell is read one metric at a time, at about 30 bytes per repetition.
+//! A table of any length needs the memory of one row group. A cell longer than a row group is read one metric
+//! at a time, at about 30 bytes per repetition.
 
 use std::collections::BTreeMap;
 
@@ -88,10 +88,10 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Traversal of a table, cell by cell.
+/// Sequential pass over a table, cell by cell.
 struct Walk<'a> {
     table: &'a Table,
-    /// Rows in memory; those before `used` are processed.
+    /// Rows in memory; rows before `used` are processed.
     held: Vec<Row>,
     used: usize,
     /// Number of the first row of `held` in the table.
@@ -123,7 +123,7 @@ impl<'a> Walk<'a> {
         Ok(true)
     }
 
-    /// Summary of `cell`, the successor of the previous one.
+    /// Summary of `cell`, which must be the successor of the previous cell.
     fn cell(&mut self, cell: Cell) -> Result<CellSummary> {
         loop {
             let ahead = &self.held[self.used..];
@@ -236,8 +236,8 @@ impl Layout {
                     }
                 });
             }
-            // With a single flow its summary equals that of all flows, except for the sign of zero, which a
-            // sum does not keep.
+            // With a single flow its summary equals that of all flows, except for the sign of zero, which is
+            // lost in a sum.
             let negative = |value: &Option<f64>| value.is_some_and(|x| x == 0.0 && x.is_sign_negative());
             metrics.push(match flows.as_slice() {
                 [(_, summaries)] if alone && !values.iter().any(negative) => summaries[at],

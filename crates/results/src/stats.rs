@@ -1,4 +1,5 @@
-//! Statistics over repetitions: mean, quantiles, confidence interval, paired tests.
+//! Statistics of a metric over repetitions: mean, percentiles, confidence interval, paired difference and
+//! one-sided t-test.
 //!
 //! Missing (`None`) and non-finite values are skipped; `n` is the number of remaining values. Sums run over
 //! sorted values, so that the result does not depend on the order in which repetitions finished.
@@ -56,7 +57,7 @@ impl Summary {
         if !sum.is_finite() {
             return None;
         }
-        // Clamped, because rounding may move a mean of equal values beyond them.
+        // Clamped, because rounding may move the mean of equal values beyond them.
         let mean = (sum / n).clamp(first, last);
         let stddev = (count > 1).then(|| {
             let squares: f64 = sorted.iter().map(|value| (value - mean) * (value - mean)).sum();

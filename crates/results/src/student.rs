@@ -1,4 +1,5 @@
-//! Student's t distribution: quantiles and tail probability.
+//! Student's t distribution for statistics: upper tail probability and quantiles, with equal bits on all
+//! machines.
 //!
 //! The upper tail is half of the regularised incomplete beta function I_x(n/2, 1/2) with x = n / (n + t²),
 //! from the continued fraction DLMF 8.17.22. For integer degrees of freedom n, x^(n/2) and the ratio of gamma

@@ -1,5 +1,5 @@
-//! The claim: no journal, torn, changed or made up, makes the reader panic or return entries that the file does not
-//! hold.
+//! Property test of the journal reader: no truncated, changed or random journal causes a panic or yields rows
+//! that the file does not contain.
 
 mod fuzz;
 

@@ -1,5 +1,5 @@
-//! A run that is killed, really: every repetition whose append had returned is in the folder afterwards,
-//! the folder is free again, and the next process goes on.
+//! Test of a run folder with a killed process: every repetition whose append returned is in the folder, the
+//! lock is released, and the next process continues.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -17,8 +17,8 @@ fn rows(repetition: u64) -> [Row; 2] {
     ["a", "b"].map(|flow| Row::new(0, repetition, flow, [repetition as f64]))
 }
 
-/// Not a test by itself: the process that [`killed_and_continued`] starts and kills. It writes into its
-/// working folder, where it is asked to, and reports each finished repetition.
+/// Not a test by itself: the process that [`killed_and_continued`] starts and kills. If its working folder
+/// contains `victim-wanted`, it appends to the run folder there and reports each finished repetition.
 #[test]
 #[ignore = "started by killed_and_continued in a folder of its own"]
 fn victim() {
@@ -50,7 +50,7 @@ fn killed_and_continued() {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(victim.stderr.take().unwrap()).lines();
-        // Let it get some way beyond where the last one was killed.
+        // Lets the process finish some repetitions beyond those of the previous one.
         let mut told = 0;
         while told < least + 100 * round {
             let line = lines.next().expect("the victim ended by itself").unwrap();
@@ -60,7 +60,7 @@ fn killed_and_continued() {
         victim.kill().unwrap();
         victim.wait().unwrap();
         for line in lines {
-            // The last line may be torn; the one before it is a promise.
+            // The last line may be incomplete; each line before it names a durable repetition.
             if let Some(Ok(number)) = line.unwrap().strip_prefix("finished ").map(str::parse::<u64>) {
                 told = told.max(number);
             }

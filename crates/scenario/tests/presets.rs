@@ -154,11 +154,15 @@ fn a_real_pcu_leaves_no_say_in_what_it_decides() {
     let gprs = |keys: &str| format!("[hop.radio.gprs]\npcu = \"osmo\"\n{keys}");
     let model = model(&gprs(own), &[]);
     assert!(matches!(&model.bearers[0].kind, BearerKind::Gprs(of) if of.pcu.is_some()));
+    let egprs =
+        "scheme = { down = \"mcs-9\", up = \"mcs-4\" }\nreselection = { at = [\"5 s\"], resume = \"1 s\" }";
+    assert!(read(&gprs(egprs), &[]).is_ok(), "EGPRS and times of changes of cell");
     for (keys, word) in [
         ("tbf = { t3192 = \"1 s\" }", "`tbf` has no effect beside `pcu`"),
         ("llc = { mode = \"acknowledged\" }", "`llc.mode` has no effect beside `pcu`"),
         ("sgsn = { leak = \"20 kbit/s\" }", "`sgsn.leak` has no effect beside `pcu`"),
-        ("scheme = { down = \"mcs-9\", up = \"cs-2\" }", "a scheme of EGPRS"),
+        ("scheme = { down = \"mcs-9\", up = \"cs-2\" }", "both directions in GPRS or both in EGPRS"),
+        ("reselection = { outage = \"3 s\" }", "`reselection.outage` has no effect beside `pcu`"),
     ] {
         let error = read(&gprs(keys), &[]).expect_err(keys);
         assert!(error.contains(word), "{error}");

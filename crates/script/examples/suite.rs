@@ -1,5 +1,5 @@
-//! Plays folders of dialogues strictly and prints a line each: the verdict and the file's name. The
-//! mutation run plays the suite with it against senders that have a fault.
+//! Plays folders of dialogues under strict reading and prints verdict and file name of each. Mutation runs
+//! play the suite with it against senders with an injected fault.
 
 use script::{DialogueVerdict, Reading, Script};
 use std::io::Write as _;
@@ -7,7 +7,7 @@ use std::panic::catch_unwind;
 use std::path::PathBuf;
 
 fn main() -> std::io::Result<()> {
-    // A faulty sender may break an invariant; that is a way of being caught.
+    // A faulty sender may panic on a broken invariant, which counts as detection.
     std::panic::set_hook(Box::new(|_| {}));
     let mut out = std::io::stdout().lock();
     for folder in std::env::args().skip(1) {

@@ -1,13 +1,13 @@
-//! Arithmetic tables: formulas checked against rows of values.
+//! Tables of arithmetic: a formula (the RTO of RFC 6298) checked against rows of inputs and expected values.
 //!
-//! A script without events is a table of arithmetic (`arith-*.toml`): rows of inputs with the values that follow from
-//! them, to a relative 1e-5.
+//! A script without events is a table of arithmetic (`arith-*.toml`): rows of inputs and the values that
+//! follow from them, within a relative error of 1e-5.
 //!
-//! One formula is offered, the retransmission timer of RFC 6298. Rows of one list are a history: a row
-//! with `rtt` is a sample, one with `timeouts` a number of expiries; a row with a list of `samples` begins
-//! a history of its own. `srtt`, `rttvar` and `rto` are compared after the row, or after each sample if
-//! they are lists. Parameters stand beside the rows or in `[options]`: `rto_min`, `rto_max`,
-//! `rto_initial`, `granularity`. Tables of other formulas are unsupported, and so is a word not known here.
+//! The only formula is the retransmission timer of RFC 6298. The rows of one list are a sequence: a row with
+//! `rtt` is a sample, a row with `timeouts` a number of expiries; a row with a list of `samples` starts a new
+//! sequence. `srtt`, `rttvar` and `rto` are compared after the row, or after each sample if they are lists.
+//! Parameters are keys of the table or of `[options]`: `rto_min`, `rto_max`, `rto_initial`, `granularity`.
+//! Tables of other formulas and unknown words are unsupported.
 
 use crate::dialogue::Dialogue;
 use crate::verdict::{DialogueVerdict, Failure};
@@ -37,7 +37,7 @@ fn rows(dialogue: &Dialogue) -> Result<DialogueVerdict, String> {
         return Err(format!("a table of RFC {}", dialogue.rfc.join(", ")));
     }
     let mut config = Config::default().rto;
-    // A table gives its clock granularity; the default is negligible.
+    // A table states its clock granularity; without one it is negligible.
     config.tick = Span::from_nanos(1);
     for (key, value) in dialogue.options.iter().chain(scalars(&dialogue.table)) {
         parameter(&mut config, key, value)?;
@@ -63,7 +63,7 @@ fn rows(dialogue: &Dialogue) -> Result<DialogueVerdict, String> {
     Ok(DialogueVerdict::Pass { unasked: 0 })
 }
 
-/// Scalars beside the rows; tables of parameters count as if they stood alone.
+/// Scalar parameters of the table; those of a subtable count as if they were at the top.
 fn scalars(table: &Table) -> impl Iterator<Item = (&String, &Value)> {
     table.iter().flat_map(|(key, value)| match value {
         Value::Table(inner) => inner.iter().collect::<Vec<_>>(),
@@ -149,7 +149,7 @@ fn compare(timer: &RtoTimer, key: &str, wanted: f64, place: &str) -> Result<(), 
         _ => timer.timeout(),
     }
     .as_secs_f64();
-    // The clock counts nanoseconds.
+    // The timer has a resolution of one nanosecond.
     if (seen - wanted).abs() <= TOLERANCE * wanted.abs() + 2e-9 {
         return Ok(());
     }
@@ -171,7 +171,7 @@ mod tests {
         play(&Dialogue::read(&text).unwrap(), Reading::AsWritten)
     }
 
-    /// RFC 6298 section 2 by hand: 0.8, then 0.4.
+    /// RFC 6298 section 2, computed by hand: samples 0.8 s, then 0.4 s.
     #[test]
     fn a_history_of_samples() {
         let rows = "[[row]]\nrtt = 0.8\nsrtt = 0.8\nrttvar = 0.4\nrto = 2.4\n\

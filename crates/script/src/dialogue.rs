@@ -1,9 +1,7 @@
-//! Dialogue file format.
+//! Dialogue file format (TOML): events, expectations, options and tables of a TCP script, and its reader.
 //!
-//! Its words, as they are written, and where each stands.
-//!
-//! Unknown words are kept by name: the player calls such a dialogue unsupported, since
-//! their effect cannot be guessed.
+//! Unknown words are kept by name: the player reports such a dialogue as unsupported, since the effect of an
+//! unknown word cannot be guessed.
 
 use std::collections::BTreeMap;
 use toml::{Table, Value};
@@ -11,11 +9,11 @@ use toml::{Table, Value};
 /// One dialogue.
 #[derive(Clone, Debug, Default)]
 pub struct Dialogue {
-    /// Its name.
+    /// Name of the dialogue.
     pub id: String,
     /// Title: the claim under test.
     pub title: String,
-    /// Source.
+    /// Publication or specification behind the claim.
     pub source: String,
     /// RFC numbers, with sections if the author gave some.
     pub rfc: Vec<String>,
@@ -25,24 +23,24 @@ pub struct Dialogue {
     pub options: BTreeMap<String, Value>,
     /// Events, in order.
     pub events: Vec<Event>,
-    /// Rows of a table of arithmetic, if it is one: see [`crate::arithmetic`].
+    /// Rows of a table of arithmetic, if the dialogue is one: see [`crate::arithmetic`].
     pub table: Table,
-    /// Words that are not known, with their places.
+    /// Unknown words, with their lines.
     pub unknown: Vec<String>,
 }
 
-/// One event.
+/// One event of a dialogue.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// Time, seconds.
+    /// Time, seconds from the establishment of the connection.
     pub t: f64,
     /// Event or expectation.
     pub what: DialogueEvent,
-    /// The line its table begins on, from 1.
+    /// First line of the event's table, from 1.
     pub line: usize,
 }
 
-/// A range of bytes, `[first, one past the last]`.
+/// Byte range, `[first, one past the last]`.
 pub type Range = [u64; 2];
 
 /// Event or expectation.
@@ -50,99 +48,99 @@ pub type Range = [u64; 2];
 pub enum DialogueEvent {
     /// The application writes this number of bytes.
     AppWrite(u64),
-    /// An acknowledgement comes in.
+    /// The peer sends an acknowledgement.
     Ack(Ack),
-    /// Exactly this leaves.
+    /// The sender sends these segments, and no others.
     Expect(Expect),
-    /// Nothing leaves until then, seconds.
+    /// The tested end sends nothing until this time, seconds.
     Silence(f64),
-    /// Values that can be observed.
+    /// Expected values of the observable state.
     State(BTreeMap<String, Value>),
-    /// A segment comes in (receiver).
+    /// The peer sends a data segment (receiver under test).
     Receive(Receive),
-    /// An acknowledgement leaves (receiver).
+    /// The receiver under test sends an acknowledgement.
     ExpectAck(ExpectAck),
 }
 
-/// An acknowledgement that comes in.
+/// An acknowledgement from the peer.
 #[derive(Clone, Debug, Default)]
 pub struct Ack {
-    /// Next byte expected.
+    /// Acknowledgement number: next byte expected.
     pub ack: u64,
-    /// SACK blocks, first one first.
+    /// SACK blocks, most recent first.
     pub sack: Vec<Range>,
-    /// The first block is a DSACK. Implied by its range; a hint for readers.
+    /// Whether the first block is a DSACK. Only a hint for readers: the block's range decides.
     pub dsack_first: bool,
-    /// The time whose timestamp is echoed, seconds.
+    /// Send time of the segment whose timestamp is echoed, seconds.
     pub tsecr: Option<f64>,
     /// ECN-Echo.
     pub ece: bool,
-    /// Window, bytes; as before if absent.
+    /// Advertised window, bytes; unchanged if absent.
     pub window: Option<u64>,
-    /// It answers a segment with the retransmit flag: our own word, for `spurious = "retransmit-flag"`.
+    /// The ACK answers a segment with the retransmit flag: extension for `spurious = "retransmit-flag"`.
     pub resent: bool,
 }
 
-/// A segment that comes in.
+/// A data segment from the peer.
 #[derive(Clone, Debug, Default)]
 pub struct Receive {
     /// First byte.
     pub seq: u64,
-    /// One past the last.
+    /// One past the last byte.
     pub end: u64,
     /// Send time for its timestamp; default: the event's time.
     pub tsval: Option<f64>,
-    /// Congestion was experienced.
+    /// Congestion Experienced (CE) codepoint.
     pub ce: bool,
-    /// The sender has reduced its window.
+    /// CWR flag.
     pub cwr: bool,
-    /// Nothing follows.
+    /// FIN flag.
     pub fin: bool,
 }
 
-/// An acknowledgement that must leave.
+/// An acknowledgement that the receiver under test must send.
 #[derive(Clone, Debug, Default)]
 pub struct ExpectAck {
-    /// Next byte expected.
+    /// Acknowledgement number: next byte expected.
     pub ack: u64,
     /// SACK blocks in their order.
     pub sack: Vec<Range>,
-    /// The first of them reports a duplicate (RFC 2883).
+    /// Whether the first block reports a duplicate (RFC 2883).
     pub dsack_first: Option<bool>,
-    /// The time whose timestamp it echoes, seconds.
+    /// Send time of the segment whose timestamp is echoed, seconds.
     pub tsecr: Option<f64>,
     /// ECN-Echo.
     pub ece: Option<bool>,
-    /// Window offered, bytes.
+    /// Advertised window, bytes.
     pub window: Option<u64>,
     /// Maximum lateness, seconds.
     pub tol: Option<f64>,
 }
 
-/// Segments that must leave.
+/// Segments that the sender under test must send.
 #[derive(Clone, Debug, Default)]
 pub struct Expect {
-    /// Ranges; segmentation is free, adjacent ranges may merge.
+    /// Byte ranges; segmentation is free, adjacent ranges may merge.
     pub send: Vec<Range>,
     /// Maximum lateness, seconds.
     pub tol: Option<f64>,
-    /// They are retransmissions.
+    /// At least one segment is a retransmission.
     pub rtx: bool,
-    /// In any order.
+    /// The ranges may be sent in any order.
     pub any_order: bool,
-    /// Number of further segments that may follow.
+    /// Number of further segments that may be sent, in units of the MSS.
     pub extra_mss: f64,
-    /// Ranges that may leave too.
+    /// Further ranges that may be sent.
     pub may_send: Vec<Range>,
-    /// `send` itself may leave or not.
+    /// The ranges of `send` may be absent.
     pub optional: bool,
-    /// A non-empty prefix is enough.
+    /// A non-empty prefix of the ranges is enough.
     pub prefix_ok: bool,
-    /// A probe of the window or of the path's end: any part of the named range.
+    /// Window probe or tail loss probe: any part of the named range.
     pub probe: bool,
-    /// Any new data may leave too.
+    /// Any new data may be sent too.
     pub any_new_ok: bool,
-    /// Nothing is resent.
+    /// Nothing is retransmitted.
     pub no_rtx: bool,
     /// Any other segment is permitted.
     pub any_send_ok: bool,
@@ -152,14 +150,14 @@ pub struct Expect {
     pub ect: Option<bool>,
 }
 
-/// A dialogue that cannot be read.
+/// Error of a file that is no dialogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
     /// Line, from 1.
     pub line: usize,
     /// Column, from 1.
     pub column: usize,
-    /// Error.
+    /// Cause.
     pub message: String,
 }
 
@@ -223,7 +221,7 @@ impl Dialogue {
         Ok(out)
     }
 
-    /// Checks that arrivals are in order, each at its time or later.
+    /// Checks that the peer's events are in time order.
     fn in_order(&self) -> Result<(), Unreadable> {
         let mut last = (f64::NEG_INFINITY, 0);
         for Event { t, what, line } in &self.events {
@@ -242,8 +240,8 @@ impl Dialogue {
         Ok(())
     }
 
-    /// The keys of `state` that are skipped: those that name no value of the notation, which may be slips, and those with a
-    /// list, which nothing is compared with.
+    /// Keys of `state` that are skipped: unknown names, which may be typing errors, and keys with a list,
+    /// which nothing is compared with.
     pub fn unknown_values(&self) -> Vec<String> {
         let mut keys = Vec::new();
         for event in &self.events {
@@ -336,13 +334,13 @@ impl Dialogue {
     }
 }
 
-/// The words of one event, and which of them were asked for.
+/// Keys of one event, and which of them the reader has used.
 struct Words<'a> {
     table: &'a Table,
     read: Vec<&'a str>,
 }
 
-/// Byte numbers beyond this are no sequence numbers of any connection here, and leave room for sums.
+/// Bound of byte numbers: no connection of a test reaches it, and sums below it do not overflow.
 const FAR: i64 = 1 << 48;
 
 impl<'a> Words<'a> {
@@ -351,7 +349,7 @@ impl<'a> Words<'a> {
         self.table.get(key)
     }
 
-    /// Seconds, or another number, within a year either way.
+    /// Seconds, or another number, of at most one year in magnitude.
     fn number(&mut self, key: &'a str) -> Result<Option<f64>, String> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let number = value.as_float().or(value.as_integer().map(|i| i as f64));
@@ -399,7 +397,7 @@ fn byte(value: &Value) -> Option<u64> {
     value.as_integer().or(whole).filter(|n| (0..FAR).contains(n)).map(|n| n as u64)
 }
 
-/// The lines, from 1, on which this heading stands.
+/// Lines, from 1, that consist of this heading.
 pub(crate) fn lines_of(text: &str, heading: &str) -> Vec<usize> {
     let stands = |line: &str| {
         let bare: String = line.chars().filter(|c| !c.is_whitespace()).collect();

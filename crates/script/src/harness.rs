@@ -1,7 +1,5 @@
-//! Test bench of a dialogue: one connection, a scripted clock, a log.
-//!
-//! One connection, a clock that only the script moves, and a log of everything that crossed the wire or was decided
-//! inside.
+//! Test harness of a TCP dialogue: one connection, a scripted clock, a log of segments, application calls and
+//! events.
 
 use base::event::{Category, Event, Source};
 use base::tcp::Segment;
@@ -10,14 +8,14 @@ use base::{Span, Time};
 use transport::tcp::{Config, Connection, Role, ecn};
 use transport::{Io, Outgoing};
 
-/// Something that happened.
+/// An entry of the log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogEntry {
     /// Time on the harness's clock.
     pub t: Time,
     /// Event.
     pub what: EventKind,
-    /// The event contradicts the script.
+    /// Whether the event contradicts the script.
     pub wrong: bool,
 }
 
@@ -28,18 +26,18 @@ pub enum EventKind {
     Write(u64),
     /// The application closed.
     Close,
-    /// A segment came in.
+    /// A segment was received.
     In(Segment),
-    /// A segment left; `again`: some of its data had left before.
+    /// A segment was sent.
     Out {
-        /// Its segment.
+        /// The segment.
         segment: Segment,
-        /// Whether it had left before.
+        /// Whether some of its data had been sent before.
         again: bool,
-        /// Whether its packet could be marked (RFC 3168).
+        /// Whether its packet was ECN-capable (RFC 3168).
         ect: bool,
     },
-    /// The connection decided something.
+    /// The connection recorded a trace event.
     Inside(Event),
 }
 
@@ -47,24 +45,24 @@ pub enum EventKind {
 pub struct TestHarness {
     /// Sender or receiver under test.
     pub connection: Connection,
-    /// The present.
+    /// Current time.
     pub now: Time,
-    /// All that happened, in order.
+    /// Log, in time order.
     pub log: Vec<LogEntry>,
     out: Vec<Outgoing>,
     tracer: Tracer,
     /// One past the highest sequence number sent.
     highest: u64,
-    /// Number of timer expiries left.
-    patience: u32,
+    /// Number of timer expiries that are still permitted.
+    expiries_left: u32,
     /// Number of bytes that the application may still write.
-    room: u64,
+    bytes_left: u64,
 }
 
-/// More expirations than any script needs: a timer that never rests ends a script, not the player.
-const PATIENCE: u32 = 20_000;
-/// More bytes than any script needs.
-const ROOM: u64 = 64 << 20;
+/// Bound of timer expiries in a script: it ends a script whose timers never stop.
+const MAX_EXPIRIES: u32 = 20_000;
+/// Bound of bytes written in a script.
+const MAX_BYTES: u64 = 64 << 20;
 
 impl TestHarness {
     /// A harness at `now`.
@@ -76,17 +74,17 @@ impl TestHarness {
             out: Vec::new(),
             tracer: Tracer::of(&[Category::Transport]),
             highest: 0,
-            patience: PATIENCE,
-            room: ROOM,
+            expiries_left: MAX_EXPIRIES,
+            bytes_left: MAX_BYTES,
         }
     }
 
-    /// True if a timer expired more often than any script needs.
-    pub fn restless(&self) -> bool {
-        self.patience == 0
+    /// True once `MAX_EXPIRIES` timers have expired.
+    pub fn out_of_expiries(&self) -> bool {
+        self.expiries_left == 0
     }
 
-    /// Notes something that happens now.
+    /// Adds an entry to the log at the current time.
     pub fn note(&mut self, what: EventKind) {
         self.log.push(LogEntry { t: self.now, what, wrong: false });
     }
@@ -119,27 +117,27 @@ impl TestHarness {
         }
     }
 
-    /// A segment comes in now.
+    /// The connection receives a segment now.
     pub fn receive(&mut self, segment: &Segment) {
         self.receive_in(segment, ecn::NOT_ECT);
     }
 
-    /// A segment comes in now, in a packet with this codepoint.
+    /// The connection receives a segment now, in a packet with this ECN codepoint.
     pub fn receive_in(&mut self, segment: &Segment, ecn: u8) {
         self.note(EventKind::In(*segment));
         self.run(|c, io| c.on_packet(io, segment, 0, ecn));
     }
 
-    /// Whether the packet at this place of the log was ECN-capable.
+    /// Whether the packet of the log entry `moment` was ECN-capable.
     pub fn is_ect(&self, moment: usize) -> bool {
         matches!(self.log.get(moment), Some(LogEntry { what: EventKind::Out { ect: true, .. }, .. }))
     }
 
-    /// The application writes now. False if that is more in all than any script needs: nothing is written.
+    /// The application writes now. False if the script would exceed `MAX_BYTES`: nothing is written.
     #[must_use]
     pub fn write(&mut self, bytes: u64) -> bool {
-        let Some(room) = self.room.checked_sub(bytes) else { return false };
-        self.room = room;
+        let Some(left) = self.bytes_left.checked_sub(bytes) else { return false };
+        self.bytes_left = left;
         self.note(EventKind::Write(bytes));
         self.run(|c, io| {
             c.sender.write(bytes);
@@ -157,26 +155,26 @@ impl TestHarness {
         });
     }
 
-    /// Runs the timers that expire up to and including `t`, and moves the clock there.
+    /// Runs the timers that expire up to and including `t`, and advances the clock to `t`.
     pub fn run_until(&mut self, t: Time) {
         loop {
             let next = self.connection.next_timeout();
-            if next > t || self.patience == 0 {
+            if next > t || self.expiries_left == 0 {
                 break;
             }
-            self.patience -= 1;
+            self.expiries_left -= 1;
             self.now = self.now.max(next);
             self.run(|c, io| c.on_timeout(io));
         }
         self.now = self.now.max(t);
     }
 
-    /// Runs the timers that expire before `t`, and moves the clock to `t`.
+    /// Runs the timers that expire before `t`, and advances the clock to `t`.
     pub fn run_before(&mut self, t: Time) {
         self.run_until(Time::from_nanos(t.as_nanos().saturating_sub(SAME.as_nanos())));
         self.now = self.now.max(t);
     }
 }
 
-/// Instants closer than this are the same.
+/// Times closer than this count as equal.
 pub const SAME: Span = Span::from_nanos(1_000);

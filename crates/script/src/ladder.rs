@@ -1,7 +1,5 @@
-//! Ladder diagram of a dialogue.
-//!
-//! Ladder diagram with two columns, the peer on the left and the tested end on the right. One line for each
-//! segment or decision, narrow enough for any terminal.
+//! Ladder diagram of a failed dialogue as text: the peer on the left, the tested end on the right, one line
+//! for each segment or event.
 
 use crate::harness::{EventKind, LogEntry};
 use crate::verdict::{Arrow, Failure, Rung};
@@ -10,22 +8,22 @@ use base::event::Event;
 use base::tcp::Segment;
 use std::fmt::Write;
 
-/// Drawing options.
+/// Size and colour of a ladder diagram.
 #[derive(Clone, Copy, Debug)]
 pub struct LadderOptions {
-    /// Columns to stay within; from 40 on it is kept.
+    /// Maximum line width, columns; clamped to 40 to 100.
     pub width: usize,
-    /// Lines at most: the last ones count.
+    /// Maximum number of lines; earlier lines are left out.
     pub lines: usize,
-    /// Mark the mismatch.
+    /// Highlight the line of the failure.
     pub colour: bool,
 }
 
-/// Draws the failure's log.
+/// Draws the log of a failure.
 pub fn ladder(failure: &Failure, look: LadderOptions) -> String {
     let rungs = if failure.rungs.is_empty() { rungs(&failure.log, failure) } else { failure.rungs.clone() };
     let hidden = rungs.len().saturating_sub(look.lines);
-    // Time and marker take 11 columns, the two vertical lines 2, the text right of them 12.
+    // Time and marker take 11 columns, the two vertical lines 2, the text to their right 12.
     let span = look.width.clamp(40, 100) - 25;
     let who = match (failure.rungs.is_empty(), failure.receiver) {
         (false, _) => "tested",
@@ -65,7 +63,7 @@ fn stamp(t: f64) -> String {
     fits.unwrap_or_else(|| format!("{t:.1e}"))
 }
 
-/// Segments that continue one another at one instant become one rung.
+/// Lines of the diagram; contiguous segments of one time become one line.
 fn rungs(log: &[LogEntry], failure: &Failure) -> Vec<Rung> {
     let seconds = |t: Time| t.as_secs_f64() - failure.origin.as_secs_f64();
     let number = |n: u64| n.saturating_sub(failure.first);
@@ -75,7 +73,7 @@ fn rungs(log: &[LogEntry], failure: &Failure) -> Vec<Rung> {
         t: seconds(m.t),
         wrong: m.wrong,
         arrow: Arrow::Left,
-        words: said(s, again, count, &number, failure.receiver),
+        words: describe_segment(s, again, count, &number, failure.receiver),
     };
     for moment in log {
         if let EventKind::Out { segment, again, .. } = moment.what {
@@ -101,8 +99,8 @@ fn rungs(log: &[LogEntry], failure: &Failure) -> Vec<Rung> {
             EventKind::Write(bytes) if bytes >= 100_000 => (Arrow::None, format!("write {}k", bytes / 1000)),
             EventKind::Write(bytes) => (Arrow::None, format!("write {bytes}")),
             EventKind::Close => (Arrow::None, "close".to_owned()),
-            EventKind::In(s) => (Arrow::Right, said(&s, false, 1, &number, !failure.receiver)),
-            EventKind::Inside(event) => (Arrow::None, decided(&event)),
+            EventKind::In(s) => (Arrow::Right, describe_segment(&s, false, 1, &number, !failure.receiver)),
+            EventKind::Inside(event) => (Arrow::None, describe_event(&event)),
             EventKind::Out { .. } => continue,
         };
         out.push(Rung { t: seconds(moment.t), wrong: moment.wrong, arrow, words });
@@ -113,8 +111,8 @@ fn rungs(log: &[LogEntry], failure: &Failure) -> Vec<Rung> {
     out
 }
 
-/// A segment in few words.
-fn said(s: &Segment, again: bool, count: u32, number: &dyn Fn(u64) -> u64, acks: bool) -> String {
+/// Short text of a segment.
+fn describe_segment(s: &Segment, again: bool, count: u32, number: &dyn Fn(u64) -> u64, acks: bool) -> String {
     let mut out = String::new();
     let mut word = |text: &str| {
         if !out.is_empty() {
@@ -158,7 +156,7 @@ fn said(s: &Segment, again: bool, count: u32, number: &dyn Fn(u64) -> u64, acks:
     out
 }
 
-fn decided(event: &Event) -> String {
+fn describe_event(event: &Event) -> String {
     match event {
         Event::RtoFired { expirations: 1, .. } => "timeout".to_owned(),
         Event::RtoFired { expirations, .. } => format!("timeout {expirations}"),

@@ -1,10 +1,9 @@
-//! Scripted peer: a script with arrivals, expected segments and times, played against
-//! one sender or receiver in virtual time.
+//! Scripted peer for TCP and SCTP endpoints: a script of incoming segments and expected segments, played
+//! against one sender or receiver in virtual time.
 //!
-//! The notation is a TOML file (format 1): `[options]` choose the TCP, `[[event]]`s are played in the
-//! order of the file. Byte numbers are relative, the first data byte is 0. Times are seconds from the
-//! moment the connection is established. A dialogue whose options are not offered is *unsupported*,
-//! never passed.
+//! The notation is a TOML file (format 1): `[options]` choose the TCP, `[[event]]`s are played in the order
+//! of the file. Byte numbers are relative, the first data byte is 0. Times are seconds from the establishment
+//! of the connection. A dialogue that needs an option which is not offered is *unsupported*, never passed.
 
 pub mod arithmetic;
 pub mod dialogue;
@@ -23,19 +22,19 @@ pub use dialogue::{Dialogue, Unreadable};
 pub use ladder::{LadderOptions, ladder};
 pub use player::{DialogueVerdict, Failure, Reading, play};
 
-/// A script in one of the notations that can be played.
+/// A script in one of three notations.
 #[derive(Clone, Debug)]
 pub enum Script {
-    /// Format 1.
+    /// TCP dialogue, format 1.
     Dialogue(Dialogue),
-    /// Of SCTP.
+    /// SCTP dialogue.
     Sctp(sctp::Dialogue),
-    /// packetdrill's.
+    /// packetdrill script of TCP.
     Packetdrill(packetdrill::Script),
 }
 
 impl Script {
-    /// Reads a script; the extension of its file name gives the notation.
+    /// Reads a script; the extension of its file name selects the notation.
     pub fn read(file: &std::path::Path, text: &str) -> Result<Script, Unreadable> {
         if file.extension().is_some_and(|e| e == "pkt") {
             return Ok(Script::Packetdrill(packetdrill::Script::read(text)?));
@@ -46,7 +45,7 @@ impl Script {
         Ok(Script::Dialogue(Dialogue::read(text)?))
     }
 
-    /// Its name, if any.
+    /// Name of the script, if any.
     pub fn id(&self) -> Option<&str> {
         match self {
             Script::Dialogue(dialogue) => Some(&dialogue.id),
@@ -55,7 +54,7 @@ impl Script {
         }
     }
 
-    /// Names of requested values that are unknown here.
+    /// Names of expected values that are unknown here.
     pub fn unknown_values(&self) -> Vec<String> {
         match self {
             Script::Dialogue(dialogue) => dialogue.unknown_values(),
@@ -63,7 +62,7 @@ impl Script {
         }
     }
 
-    /// Plays it.
+    /// Plays the script and returns the verdict.
     pub fn play(&self, reading: Reading) -> DialogueVerdict {
         match self {
             Script::Dialogue(dialogue) => play(dialogue, reading),

@@ -1,20 +1,18 @@
-//! Matching of an `expect` event against sent segments.
-//!
-//! One `expect` against the segments that left in its time.
+//! Matching of an `expect` event against the segments that a sender sent in its time.
 //!
 //! Ranges are matched byte by byte, so that neither the sender's segmentation nor the author's matters.
 
 use crate::dialogue::{Expect, Range};
 use base::tcp::Segment;
 
-/// A segment that left, in the dialogue's numbers.
+/// A segment that was sent, in the byte numbers of the dialogue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SentSegment {
-    /// Time, seconds of the dialogue.
+    /// Send time, seconds of the dialogue.
     pub(crate) t: f64,
     pub(crate) range: Range,
     pub(crate) segment: Segment,
-    /// Some of it had left before.
+    /// Whether some of its data had been sent before.
     pub(crate) again: bool,
     /// Position in the log.
     pub(crate) moment: usize,
@@ -28,13 +26,14 @@ impl SentSegment {
 
 /// Result of the comparison.
 pub(crate) enum Match {
-    /// All is as written; these segments, by their place in the list, belong to something else.
+    /// The segments match. Contains the indexes of segments that are left for another expectation.
     Good(Vec<usize>),
-    /// It is not: why, and the place of the segment that should not be there, if one is.
+    /// The segments do not match: reason, and index of the wrong segment, if there is one.
     Bad(&'static str, Option<usize>),
 }
 
-/// Compares. `leave`: segments not asked for here may match another expectation.
+/// Compares sent segments with an expectation. With `leave`, segments that the expectation does not name may
+/// match another expectation.
 pub(crate) fn compare(expect: &Expect, left: &[SentSegment], mss: u64, earliest: f64, leave: bool) -> Match {
     if expect.no_rtx
         && let Some(i) = left.iter().position(|l| l.again)
@@ -92,7 +91,7 @@ pub(crate) fn compare(expect: &Expect, left: &[SentSegment], mss: u64, earliest:
     Match::Good(others)
 }
 
-/// CWR where it was asked for.
+/// Checks the CWR flag of the first new segment where the expectation requires it.
 fn congestion_marks(expect: &Expect, left: &[(usize, &SentSegment)], others: &[usize]) -> Result<(), Match> {
     if expect.first_new_has_cwr {
         match left.iter().find(|(i, l)| !l.again && !others.contains(i)) {
@@ -104,8 +103,8 @@ fn congestion_marks(expect: &Expect, left: &[(usize, &SentSegment)], others: &[u
     Ok(())
 }
 
-/// A probe: each segment is a part of the named range (any, if none was named), or an empty or old one
-/// that only makes the peer answer; one leaves for each range, and at least one.
+/// Matches a probe. Each segment is a part of the named range (of any range, if none is named), or an empty
+/// or old segment that only makes the peer answer. There is one segment for each range, and at least one.
 fn probe(expect: &Expect, left: &[SentSegment], mss: u64, earliest: f64) -> Match {
     for (i, l) in left.iter().enumerate() {
         let [a, b] = l.range;
@@ -129,7 +128,8 @@ fn probe(expect: &Expect, left: &[SentSegment], mss: u64, earliest: f64) -> Matc
     Match::Good(Vec::new())
 }
 
-/// Takes the range out of those that must leave; what remains of it (empty if nothing).
+/// Removes a sent range from the ranges that must be sent; returns the rest of the sent range, empty if
+/// nothing remains.
 fn consume(open: &mut Vec<Range>, range: Range, any_order: bool) -> Range {
     let [mut at, end] = range;
     while at < end {
@@ -141,7 +141,7 @@ fn consume(open: &mut Vec<Range>, range: Range, any_order: bool) -> Range {
         let Some(i) = slot else { break };
         let [from, to] = open[i];
         let taken = end.min(to);
-        // Before it, after it: still expected.
+        // The parts before and after the sent range are still expected.
         open.remove(i);
         if taken < to {
             open.insert(i, [taken, to]);

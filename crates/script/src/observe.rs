@@ -1,6 +1,7 @@
-//! Observable state of a TCP in dialogues.
+//! Observable state of a TCP sender in dialogues (`state` events): cwnd, ssthresh, pipe, RTO and others, by
+//! name and with bounds.
 //!
-//! Variables named by the notation, as numbers; a variable that a TCP does not keep is neither shown nor compared.
+//! A variable that a TCP does not keep is neither shown nor compared.
 
 use crate::harness::{EventKind, TestHarness};
 use base::event::Event;
@@ -8,17 +9,17 @@ use std::collections::BTreeMap;
 use toml::Value;
 use transport::tcp::config::Recovery;
 
-/// A value, and by how much another honest one may differ from it.
+/// A value with its tolerance.
 struct Shown {
     value: f64,
-    /// The value in another legitimate reading.
+    /// The value by another legitimate definition.
     or: f64,
     slack: f64,
 }
 
-/// Values kept in bytes may be off by less than a segment.
+/// Tolerance of values kept in bytes, segments.
 const SEGMENT: f64 = 1.0;
-/// Clocks are compared to the millisecond.
+/// Tolerance of times, seconds.
 const MILLISECOND: f64 = 1e-3;
 
 fn show(harness: &TestHarness, name: &str) -> Option<Shown> {
@@ -29,7 +30,8 @@ fn show(harness: &TestHarness, name: &str) -> Option<Shown> {
     let seconds = |span: base::Span| plain(span.as_secs_f64(), MILLISECOND);
     let flag = |b: bool| plain(f64::from(u8::from(b)), 0.0);
     match name {
-        // Some count what duplicates inflate the window by, some keep it apart: it is not on the wire.
+        // Some TCPs add the inflation by duplicate ACKs to cwnd, some keep it apart; the wire does not show
+        // which.
         "cwnd_mss" => {
             let inflated = s.tcb.window.cwnd + s.inflation() as f64;
             Some(Shown { value: s.tcb.window.cwnd / mss, or: inflated / mss, slack: SEGMENT })
@@ -46,7 +48,7 @@ fn show(harness: &TestHarness, name: &str) -> Option<Shown> {
     }
 }
 
-/// The values that the notation names; not every TCP keeps each.
+/// Names of values in the notation; a TCP need not keep each.
 const NAMES: &[&str] = &[
     "cwnd_mss",
     "ssthresh_mss",
@@ -60,7 +62,7 @@ const NAMES: &[&str] = &[
     "spurious_detected",
 ];
 
-/// Value named by a key, and its bound.
+/// Name of the value in a key, and its bound.
 fn bound_of(key: &str) -> (&str, Bound) {
     match key {
         k if k.ends_with("_min") => (&k[..k.len() - 4], Bound::Least),
@@ -69,12 +71,12 @@ fn bound_of(key: &str) -> (&str, Bound) {
     }
 }
 
-/// Whether the notation has a value by this key.
+/// Whether the notation has a value of this key.
 pub(crate) fn knows(key: &str) -> bool {
     NAMES.contains(&bound_of(key).0)
 }
 
-/// The verdict on the last retransmission that was judged, if it was "spurious".
+/// Whether the detector found the last judged retransmission spurious.
 fn found_spurious(harness: &TestHarness) -> bool {
     let last = harness.log.iter().rev().find_map(|m| match m.what {
         EventKind::Inside(
@@ -88,7 +90,7 @@ fn found_spurious(harness: &TestHarness) -> bool {
     last.unwrap_or(false)
 }
 
-/// The first value that is not as it should be: its name with the expected and the actual value.
+/// First value that differs from the expectation: key with the expected value, and the actual value.
 pub(crate) fn differs(
     harness: &TestHarness,
     values: &BTreeMap<String, Value>,
@@ -123,7 +125,7 @@ enum Bound {
     Exactly,
 }
 
-/// Significant decimals only.
+/// The number with at most four decimals, without trailing zeros.
 fn number_of(value: f64) -> String {
     let text = format!("{value:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

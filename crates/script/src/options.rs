@@ -1,28 +1,28 @@
-//! TCP configuration of a dialogue.
+//! TCP options of a dialogue: translation of its words to a TCP configuration.
 //!
-//! Its option words, as a configuration; a word that nothing here answers to makes the dialogue unsupported.
+//! A word that no option offers makes the dialogue unsupported.
 
 use std::collections::BTreeMap;
 use toml::Value;
 use transport::tcp::Config;
 
-/// A dialogue's options.
+/// TCP options of a dialogue.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The TCP.
+    /// TCP configuration of the tested end.
     pub config: Config,
-    /// Round trip measured by the handshake, seconds; 0: none was.
+    /// Round-trip time measured by the handshake, seconds; 0: none was measured.
     pub handshake_rtt: f64,
-    /// The peer's window, bytes.
+    /// Window of the peer, bytes.
     pub peer_window: u64,
-    /// It is the receiver that is tested.
+    /// Whether the tested end receives the data.
     pub receiver: bool,
 }
 
 /// The unsupported word, or its error.
 pub type Unsupported = String;
 
-/// Defaults of the notation for absent keys, as options of the project.
+/// Defaults of the notation for absent keys, as options of this project.
 const DEFAULTS: &[(&str, &str)] = &[
     ("recovery", "newreno"),
     ("sack", "false"),
@@ -36,11 +36,11 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("rto.min", "1 s"),
     ("delayed-ack.timer", "0 s"),
     ("restart-on-fast-retransmit", "false"),
-    // Dialogues number their windows in bytes; ours must not be the limit.
+    // Dialogues state the peer's window in bytes; the tested end's own buffer must not be the limit.
     ("window", "1 GB"),
 ];
 
-/// Keys whose word is taken as it is, with our name for them.
+/// Keys of the notation whose word is also that of an option of this project, with the option's name.
 const PLAIN: &[(&str, &str)] = &[
     ("mss", "mss"),
     ("recovery", "recovery"),
@@ -54,16 +54,16 @@ const PLAIN: &[(&str, &str)] = &[
     ("cwnd_validation", "cwnd-validation"),
 ];
 
-/// Keys that this configuration has, so that one which is not here yet is not offered.
+/// Whether this configuration has an option of that name.
 fn offered(key: &str) -> bool {
     Config::OPTIONS.iter().any(|option| option.key == key)
 }
 
-/// Reads the options. `rfc`: RFC cited by the dialogue.
+/// Reads the options. `rfc` are the RFCs that the dialogue cites.
 pub fn read(options: &BTreeMap<String, Value>, rfc: &[String]) -> Result<Options, Unsupported> {
     let mut out =
         Options { config: Config::default(), handshake_rtt: 0.0, peer_window: 1_000_000, receiver: false };
-    // A profile makes all choices; the words beside it change some.
+    // A profile sets all options; the words of the dialogue change some.
     match options.get("x").and_then(|x| x.get("profile")).and_then(Value::as_str) {
         Some(name) => {
             out.config = Config::profile(name).ok_or_else(|| format!("x.profile = {name}"))?;
@@ -72,7 +72,7 @@ pub fn read(options: &BTreeMap<String, Value>, rfc: &[String]) -> Result<Options
             for (key, value) in DEFAULTS {
                 out.config.set(key, value)?;
             }
-            // RFC 5681 has no point below which duplicates do not count; that is RFC 6582's.
+            // RFC 5681 has no lower bound below which duplicate ACKs do not count (RFC 6582 has one).
             if options.get("recovery").and_then(Value::as_str) == Some("reno") {
                 out.config.set("bug-fix", "off")?;
             }
@@ -86,21 +86,21 @@ pub fn read(options: &BTreeMap<String, Value>, rfc: &[String]) -> Result<Options
             let sound = number.filter(|n| (0.0..1e12).contains(n));
             sound.ok_or_else(|| format!("{key} = {value}: not a number that can be"))
         };
-        let said = |e: String| format!("{key} = {value}: {e}");
+        let error = |e: String| format!("{key} = {value}: {e}");
         if key == "cwnd_validation" && value.as_bool() == Some(true) {
-            c.set("cwnd-validation", validation(rfc)).map_err(|e| said(e.into()))?;
+            c.set("cwnd-validation", validation(rfc)).map_err(|e| error(e.into()))?;
             continue;
         }
         if let Some((_, ours)) = PLAIN.iter().find(|(theirs, _)| theirs == key) {
-            c.set(ours, &word).map_err(|e| said(e.into()))?;
+            c.set(ours, &word).map_err(|e| error(e.into()))?;
             continue;
         }
         match key.as_str() {
             "initial_cwnd_mss" if number()? > 10_000.0 => return Err(format!("{key} = {value}")),
             "initial_cwnd_mss" => {
-                c.set("initial-window", &format!("{word} segments")).map_err(|e| said(e.into()))?
+                c.set("initial-window", &format!("{word} segments")).map_err(|e| error(e.into()))?
             }
-            "rto_min" => c.set("rto.min", &format!("{} s", number()?)).map_err(|e| said(e.into()))?,
+            "rto_min" => c.set("rto.min", &format!("{} s", number()?)).map_err(|e| error(e.into()))?,
             "handshake_rtt" => out.handshake_rtt = number()?.min(900.0),
             "peer_window" => out.peer_window = number()? as u64,
             "role" => match word.as_str() {
@@ -111,12 +111,12 @@ pub fn read(options: &BTreeMap<String, Value>, rfc: &[String]) -> Result<Options
             "delayed_ack" => match value.as_bool() {
                 Some(true) => c.set("delayed-ack.timer", "200 ms")?,
                 Some(false) => {}
-                None => return Err(said("neither true nor false".to_owned())),
+                None => return Err(error("neither true nor false".to_owned())),
             },
-            "cc" if offered("cc") => c.set("cc", &word).map_err(|e| said(e.into()))?,
+            "cc" if offered("cc") => c.set("cc", &word).map_err(|e| error(e.into()))?,
             "cc" if word == "reno" => {}
             "cc" => return Err(format!("cc = {word}")),
-            "ecn" if offered("ecn") => c.set("ecn", &word).map_err(|e| said(e.into()))?,
+            "ecn" if offered("ecn") => c.set("ecn", &word).map_err(|e| error(e.into()))?,
             "ecn" if word == "false" => {}
             "ecn" => return Err(format!("ecn = {word}")),
             "x" => {}
@@ -126,7 +126,7 @@ pub fn read(options: &BTreeMap<String, Value>, rfc: &[String]) -> Result<Options
             _ => return Err(format!("option {key}")),
         }
     }
-    // Last, so that our own words have the last word.
+    // Options of this project are set last, so that they override those of the notation.
     match options.get("x") {
         None => {}
         Some(Value::Table(table)) => extensions(c, "", table)?,
@@ -135,8 +135,8 @@ pub fn read(options: &BTreeMap<String, Value>, rfc: &[String]) -> Result<Options
     Ok(out)
 }
 
-/// Which validation of the window is meant by `true`: that of the RFC which is cited. Where it is RFC 5681 alone, the window
-/// grows while it is used, as in Linux, and its section 4.1 stands for a pause.
+/// Congestion window validation meant by `true`: that of the cited RFC. If the dialogue cites RFC 5681 only,
+/// the window grows while it is used, as in Linux, and section 4.1 applies after an idle period.
 fn validation(rfc: &[String]) -> &'static str {
     let cites = |number: &str| rfc.iter().any(|r| r.contains(number));
     match (cites("7661"), cites("2861"), cites("5681")) {
@@ -146,7 +146,7 @@ fn validation(rfc: &[String]) -> &'static str {
     }
 }
 
-/// `[options.x]`: any option of the project by its own key, dotted or as tables in tables.
+/// `[options.x]`: any option of this project by its own key, dotted or as nested tables.
 fn extensions(config: &mut Config, before: &str, table: &toml::Table) -> Result<(), Unsupported> {
     for (key, value) in table.iter().filter(|(key, _)| !(before.is_empty() && *key == "profile")) {
         let key = format!("{before}{key}");

@@ -1,10 +1,9 @@
-//! Dialogue player against a sender or receiver.
+//! Player of TCP dialogues: plays events against a sender or receiver, runs its timers between events, checks
+//! segments and state.
 //!
-//! Events are played in order; between them its timers run. The first thing that is not as written ends the dialogue,
-//! with the expected and the actual segment, and all earlier ones.
-//!
-//! Segments are checked where the dialogue requires it (`expect`, `silence`, `expect_ack`). Elsewhere
-//! they are only counted; a strict player reports them.
+//! The first mismatch ends the dialogue, with the expected and the actual segment, and the log until then.
+//! Segments are checked where the dialogue requires it (`expect`, `silence`, `expect_ack`). Elsewhere they
+//! are only counted; under strict reading they are failures.
 
 use crate::arithmetic;
 use crate::dialogue::{Ack, Dialogue, DialogueEvent, Event, Expect, ExpectAck, Range, Receive};
@@ -21,18 +20,18 @@ use transport::tcp::{Role, ecn};
 
 /// t = 0 of a dialogue: late enough for any handshake before it.
 const ORIGIN: f64 = 1000.0;
-/// Default of the maximum lateness of an expected segment, seconds.
+/// Default maximum lateness of an expected segment, seconds.
 const TOLERANCE: f64 = 0.01;
-/// An echoed time this close to that of a segment means its timestamp.
+/// Maximum distance of `tsecr` from the send time of a segment whose timestamp it means, seconds.
 const ECHO: f64 = 0.02;
 
-/// Strictness of a dialogue.
+/// Strictness of a reading of a dialogue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Reading {
     /// Segments in times without expectations are permitted.
     #[default]
     AsWritten,
-    /// Everything that leaves must have been expected.
+    /// Every segment sent must be expected.
     Strict,
 }
 
@@ -40,24 +39,24 @@ struct Player<'a> {
     harness: TestHarness,
     options: Options,
     reading: Reading,
-    /// Sent since the last injected event and not yet expected.
+    /// Segments sent since the last event of the peer that no expectation has matched.
     left: Vec<SentSegment>,
-    /// Length of the log checked so far.
+    /// Number of log entries already read.
     seen: usize,
     window: u64,
-    /// Default of the peer's timestamp echo.
+    /// Default timestamp that the peer echoes.
     echo: Time,
     /// Last send time of each segment, by its first byte.
     sent_at: BTreeMap<u64, Time>,
-    /// Send times, for `tsecr`.
+    /// Times at which segments were sent, for `tsecr`.
     instants: Vec<Time>,
     unasked: usize,
-    /// Nothing leaves before, seconds.
+    /// Time until which nothing may be sent, seconds.
     quiet_until: f64,
     rest: &'a [Event],
 }
 
-/// Failure: reason, expected, seen.
+/// Failure: reason, expected text, actual text.
 struct Mismatch {
     t: f64,
     why: String,
@@ -70,7 +69,7 @@ fn at(t: f64) -> Time {
 }
 
 fn seconds(t: Time) -> f64 {
-    // By whole nanoseconds, so that 0.01 stays 0.01.
+    // Difference of whole nanoseconds, so that 0.01 stays 0.01.
     (t.as_nanos() as i64 - at(0.0).as_nanos() as i64) as f64 / 1e9
 }
 
@@ -90,7 +89,7 @@ pub fn play(dialogue: &Dialogue, reading: Reading) -> DialogueVerdict {
     for (i, event) in dialogue.events.iter().enumerate() {
         player.rest = &dialogue.events[i + 1..];
         match player.event(event.t, &event.what) {
-            Ok(()) if player.harness.restless() => {
+            Ok(()) if player.harness.out_of_expiries() => {
                 return DialogueVerdict::Unsupported(format!("timers that never rest (line {})", event.line));
             }
             Ok(()) => {}
@@ -145,7 +144,7 @@ impl<'a> Player<'a> {
         let window = player.peer_window();
         let stamps = player.options.config.timestamps;
         let stamp = |value: Time, echo: Time| stamps.then_some(Timestamps { value, echo });
-        // The peer agrees to congestion marks if the dialogue is about them.
+        // The peer negotiates ECN if the tested end offers it.
         let (ecn, passive) = (player.options.config.ecn.offer, player.options.receiver);
         let syn = Segment { syn: true, window, ece: ecn, cwr: ecn && passive, ..Segment::default() };
         let harness = &mut player.harness;
@@ -159,7 +158,7 @@ impl<'a> Player<'a> {
             Role::Passive => {
                 harness.receive(&Segment { timestamps: stamp(before, before), ..syn });
                 harness.now = at(0.0);
-                // A receiver's first byte may have any number: earlier bytes count as received.
+                // The first byte of a dialogue may have any number: earlier bytes count as received.
                 let (seq, len) = (1, u32::try_from(first_byte(dialogue)).unwrap_or(u32::MAX));
                 let timestamps = stamp(at(0.0), before);
                 let segment =
@@ -172,7 +171,7 @@ impl<'a> Player<'a> {
             }
         }
         if player.options.handshake_rtt == 0.0 {
-            // No round trip was measured: the timer is as before any sample.
+            // Without a measured RTT, the RTO is the initial one.
             let sender = &mut player.harness.connection.sender;
             sender.tcb.rto = transport::recovery::rto::RtoTimer::new(player.options.config.rto);
         }
@@ -207,7 +206,7 @@ impl<'a> Player<'a> {
             DialogueEvent::Expect(expect) => return self.expect(t, expect),
             DialogueEvent::ExpectAck(expected) => self.expect_ack(t, expected)?,
             DialogueEvent::Silence(until) => {
-                // It may go on while something comes in.
+                // A silence may extend over events of the peer.
                 self.quiet_until = self.quiet_until.max(*until);
                 self.harness.run_until(self.limit(t, Some(until - t)).min(before(at(*until))));
                 self.look();
@@ -225,7 +224,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// An incoming event follows: later departures are its consequence.
+    /// Prepares an event of the peer: segments sent later are its consequence.
     fn inject(&mut self, t: f64) -> Result<(), Mismatch> {
         self.harness.run_before(at(t));
         self.look();
@@ -238,7 +237,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Fails if a segment left during a silence.
+    /// Fails if a segment was sent during a silence.
     fn keep_quiet(&mut self) -> Result<(), Mismatch> {
         let until = self.quiet_until;
         let Some(l) = self.asked_about().find(|l| l.t < until - SAME.as_secs_f64()).copied() else {
@@ -258,7 +257,7 @@ impl<'a> Player<'a> {
         Err(Mismatch { t: l.t, why, expected: "nothing".to_owned(), seen })
     }
 
-    /// Reads the segments sent since the last call.
+    /// Adds the segments sent since the last call.
     fn look(&mut self) {
         for (i, moment) in self.harness.log.iter().enumerate().skip(self.seen) {
             let EventKind::Out { segment, again, .. } = moment.what else { continue };
@@ -272,7 +271,7 @@ impl<'a> Player<'a> {
         self.seen = self.harness.log.len();
     }
 
-    /// Segments that count: data of a sender, everything of a receiver.
+    /// Segments that expectations match: data of a sender, all segments of a receiver.
     fn asked_about(&self) -> impl Iterator<Item = &SentSegment> {
         self.left.iter().filter(|l| self.options.receiver || l.is_data())
     }
@@ -291,7 +290,7 @@ impl<'a> Player<'a> {
             blocks.push(left + 1, right + 1);
         }
         self.window = ack.window.unwrap_or(self.window);
-        // Without a word the peer echoes as one to whom the last copy of the awaited segment came.
+        // By default the peer echoes the timestamp of the last copy of the segment that it expected next.
         let una = self.harness.connection.sender.una().saturating_sub(1);
         if ack.ack > una
             && let Some((_, sent)) = self.sent_at.range(..=una).next_back()
@@ -317,7 +316,7 @@ impl<'a> Player<'a> {
         self.harness.receive(&segment);
     }
 
-    /// The instant at which a segment left nearest to `t`, if one did about then; `t` itself otherwise.
+    /// Send time nearest to `t` within [`ECHO`]; `t` itself without one.
     fn instant_near(&self, t: f64) -> Time {
         let from = self.instants.partition_point(|i| seconds(*i) < t - ECHO);
         let near = self.instants[from..].iter().take_while(|i| seconds(**i) <= t + ECHO);
@@ -344,7 +343,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// End of the wait for an expectation that begins at `t`: its tolerance, or the next incoming event.
+    /// Latest time of an expectation at `t`: its tolerance, or the next event of the peer if that is earlier.
     fn limit(&self, t: f64, tol: Option<f64>) -> Time {
         let comes_in = |e: &&Event| {
             matches!(e.what, DialogueEvent::AppWrite(_) | DialogueEvent::Ack(_) | DialogueEvent::Receive(_))
@@ -356,7 +355,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Whether another expectation shares the time until `limit`.
+    /// Whether a further `expect` lies before `limit`.
     fn shared(&self, limit: Time) -> bool {
         let next = self.rest.iter().find(|e| !matches!(e.what, DialogueEvent::State(_)));
         next.is_some_and(|e| matches!(e.what, DialogueEvent::Expect(_)) && at(e.t) <= limit)
@@ -379,7 +378,7 @@ impl<'a> Player<'a> {
                 if let Some(wrong) = self.other_codepoint(expect, &left) {
                     return Err(wrong.into());
                 }
-                // A receiver that should send nothing acknowledges nothing either.
+                // A receiver that must send nothing must not acknowledge either.
                 let acks = self.options.receiver && expect.send.is_empty() && !expect.any_send_ok;
                 if let Some(l) = left.first().filter(|_| acks && !expect.probe) {
                     self.blame(l);
@@ -405,8 +404,8 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// RFC 3168 section 6.1.5: retransmissions are never ECN-capable, so that only new segments
-    /// are meant where capable ones are asked for.
+    /// Segment with another ECN codepoint than expected. RFC 3168 section 6.1.5: retransmissions are never
+    /// ECN-capable, so that the expectation concerns new segments only.
     fn other_codepoint(&mut self, expect: &Expect, left: &[SentSegment]) -> Option<Mismatch> {
         let ect = expect.ect?;
         let meant = |l: &&SentSegment| l.is_data() && !(ect && l.again);
@@ -528,7 +527,7 @@ impl<'a> Player<'a> {
     }
 }
 
-/// The first block lies below the acknowledgement or within the second one (RFC 2883 section 4).
+/// Whether the first block lies below the acknowledgement or within the second block (RFC 2883 section 4).
 fn reports_duplicate(blocks: &[Range], ack: u64) -> bool {
     let Some(first) = blocks.first() else { return false };
     first[1] <= ack || blocks.get(1).is_some_and(|b| b[0] <= first[0] && first[1] <= b[1])
@@ -538,8 +537,8 @@ fn before(t: Time) -> Time {
     Time::from_nanos(t.as_nanos().saturating_sub(SAME.as_nanos()))
 }
 
-/// First byte expected by the receiver of a dialogue, from its first ACK. If the segments before that ACK lead up to
-/// it without a gap, the receiver starts at the first of them. Otherwise it starts at the byte acknowledged.
+/// First byte that the receiver of a dialogue expects, from its first ACK. If the segments before that ACK
+/// are contiguous up to it, the receiver starts at the first of them; otherwise at the acknowledged byte.
 fn first_byte(dialogue: &Dialogue) -> u64 {
     let mut came: Vec<Range> = Vec::new();
     for event in &dialogue.events {

@@ -1,4 +1,5 @@
-//! Verdict on a dialogue: passed, failed with its place and its log, or unsupported.
+//! Verdict on a script: passed, failed with line, reason and log, or unsupported; lines of its ladder
+//! diagram.
 
 use crate::harness::LogEntry;
 use base::Time;
@@ -6,19 +7,19 @@ use base::Time;
 /// Result of a dialogue.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DialogueVerdict {
-    /// Everything was as written.
+    /// All expectations were met.
     Pass {
-        /// Segments that left where the dialogue said nothing of them.
+        /// Number of segments sent at times without an expectation.
         unasked: usize,
     },
-    /// Something was not.
+    /// An expectation was not met.
     Fail(Box<Failure>),
-    /// It needs an unsupported feature.
+    /// The dialogue needs an unsupported feature.
     Unsupported(String),
 }
 
 impl DialogueVerdict {
-    /// The word for it.
+    /// The verdict in a word.
     pub fn word(&self) -> &'static str {
         match self {
             DialogueVerdict::Pass { .. } => "pass",
@@ -33,23 +34,23 @@ impl DialogueVerdict {
 pub struct Failure {
     /// Time, seconds.
     pub t: f64,
-    /// The line of the event that was not kept to, from 1.
+    /// Line of the failed event, from 1.
     pub line: usize,
-    /// Reason, short.
+    /// Reason, in a few words.
     pub why: String,
-    /// Expected.
+    /// Expected segment or value, as text.
     pub expected: String,
-    /// Seen.
+    /// Actual segment or value, as text.
     pub seen: String,
-    /// All that happened until then.
+    /// Log up to the failure.
     pub log: Vec<LogEntry>,
     /// Log as lines of a ladder diagram, for a protocol other than TCP.
     pub rungs: Vec<Rung>,
     /// t = 0 of the script on the clock of the log.
     pub origin: Time,
-    /// The sequence number that the script calls 0.
+    /// Sequence number that the script calls 0.
     pub first: u64,
-    /// The peer sends the data.
+    /// Whether the peer sends the data.
     pub receiver: bool,
 }
 
@@ -58,7 +59,7 @@ pub struct Failure {
 pub struct Rung {
     /// Time, seconds of the dialogue.
     pub(crate) t: f64,
-    /// The dialogue objects to it.
+    /// Whether the line contradicts the dialogue.
     pub(crate) wrong: bool,
     pub(crate) arrow: Arrow,
     pub(crate) words: String,
@@ -68,6 +69,6 @@ pub struct Rung {
 pub(crate) enum Arrow {
     Right,
     Left,
-    /// Beside the right post.
+    /// No arrow: text to the right of the diagram.
     None,
 }

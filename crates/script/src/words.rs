@@ -1,4 +1,4 @@
-//! Text form of dialogue values: times, byte ranges, expectations.
+//! Text of times, byte ranges and expectations of a TCP dialogue for messages and ladder diagrams.
 
 use crate::dialogue::{Expect, Range};
 

@@ -1,9 +1,9 @@
-//! The claim: a new congestion control, detector, response, queue discipline or workload is one new file and one entry in
-//! one list, as `docs/adding.md` says. Its texts are taken out of the page and put into a copy of the sources, which is
-//! compiled, plays the page's dialogues and runs its scenario and its element.
+//! Test of `docs/adding.md`: a new congestion control, detector, response, queue discipline or workload is
+//! one new file and one entry in one list. The texts of the page are inserted into a copy of the sources,
+//! which is compiled, plays the page's dialogues and runs its scenario and its element.
 //!
-//! The copy lies below the build folder and is built in a folder of its own, so that only the first run
-//! takes long. Where cargo cannot build without a network, the test reports that it was skipped.
+//! The copy lies below the build folder with a build folder of its own, so that only the first run takes
+//! long. Where cargo cannot build without a network, the test reports that it was skipped.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -125,7 +125,7 @@ fn scratch(root: &Path, page: &Page) -> PathBuf {
         write(&folder.join(path), text.as_bytes());
     }
     let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
-    // Without the profiles: nothing here is worth being optimised for two dialogues.
+    // Without the profiles of the workspace: optimisation does not pay for a few dialogues.
     let lines = manifest.lines().take_while(|line| !line.starts_with("[profile"));
     let manifest: Vec<&str> = lines.filter(|line| !line.starts_with("default-members")).collect();
     // The Python package is no part of the copy.
@@ -137,7 +137,7 @@ fn scratch(root: &Path, page: &Page) -> PathBuf {
     folder
 }
 
-/// Copies a folder but for the files that get an entry.
+/// Copies a folder except the files that get an entry.
 fn copy_except(from: &Path, to: &Path, root: &Path, page: &Page) {
     let changed = |path: &Path| page.entries.iter().any(|(file, ..)| root.join(file) == path);
     for entry in std::fs::read_dir(from).unwrap() {
@@ -185,7 +185,7 @@ fn the_page_about_adding_compiles_and_plays() {
         .args(["-p", "williwaw-scenario", "--example", "describe"])
         .env("CARGO_TARGET_DIR", folder.join("target"))
         .env("CARGO_PROFILE_DEV_DEBUG", "none")
-        // A page that teaches has no warnings.
+        // The page's code must compile without warnings.
         .env("RUSTFLAGS", "-Dwarnings")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .output();

@@ -1,4 +1,4 @@
-//! Every dialogue of the project's own suite passes, read strictly: whatever leaves was expected.
+//! Test of the project's own TCP dialogues: each passes under strict reading.
 
 use script::{Dialogue, DialogueVerdict, LadderOptions, Reading, Script, ladder, play};
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ fn every_dialogue_passes() {
     assert!(played >= 80, "{played}");
 }
 
-/// The dialogues that come with the issue, where they lie beside the project.
+/// The example dialogues outside of the repository pass, if their folder exists.
 #[test]
 fn the_shared_examples_pass() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/scripts");

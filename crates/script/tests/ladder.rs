@@ -1,4 +1,4 @@
-//! Report of a failed dialogue: expected and actual segment, and the picture.
+//! Tests of the report on a failed dialogue: expected and actual segment, and ladder diagram.
 
 use script::{Dialogue, DialogueVerdict, Failure, LadderOptions, Reading, ladder, play};
 
@@ -89,7 +89,7 @@ fn a_receiver_that_reports_something_else() {
     insta::assert_snapshot!("receiver", told(RECEIVER, LadderOptions { width: 72, ..NARROW }));
 }
 
-/// It stays within the columns it is given, whatever the numbers; the last lines are those shown.
+/// The diagram stays within its maximum width, whatever the numbers; the last lines are shown.
 #[test]
 fn the_picture_is_as_narrow_and_as_short_as_asked() {
     for width in [40, 48, 60, 80, 100] {
@@ -113,7 +113,7 @@ fn only_what_is_wrong_is_painted() {
     assert!(lines[0].contains("2000..3000 again") && lines[0].contains('!'), "{}", lines[0]);
 }
 
-/// Everything that must fail does: a wrong word in an otherwise right dialogue.
+/// A wrong word in an otherwise correct dialogue makes it fail.
 #[test]
 fn a_right_dialogue_with_one_wrong_word_fails() {
     let right = SENDER.replace("send = [[1000, 2000]]\nrtx", "send = [[1000, 3000]]\nrtx");
@@ -174,7 +174,8 @@ fn a_strict_reader_objects_to_what_was_not_expected() {
     assert!(matches!(play(&dialogue, Reading::Strict), DialogueVerdict::Fail(_)));
 }
 
-/// An echo without a value is that of the last expected copy; `tsecr` is the nearest one sent.
+/// Without `tsecr` the peer echoes the timestamp of the last copy of the expected segment; with it, that of
+/// the nearest send time.
 #[test]
 fn a_peer_echoes_what_came_to_it() {
     let text = |echo: &str| {
@@ -197,7 +198,7 @@ fn a_peer_echoes_what_came_to_it() {
     assert!(matches!(verdict("tsecr = 0.0"), DialogueVerdict::Fail(_)), "the original's: nothing is resent");
 }
 
-/// A silence continues over incoming segments, and these are not late for it.
+/// A silence may extend over segments from the peer, which do not count as late.
 #[test]
 fn a_silence_may_span_what_comes_in() {
     let with = |until: f64| {

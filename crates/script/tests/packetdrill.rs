@@ -1,4 +1,4 @@
-//! packetdrill's notation: our own examples pass, and stop passing when a number is changed.
+//! Tests of packetdrill scripts: the project's examples pass, and fail after a change of a number.
 
 use script::packetdrill::{Script, play};
 use script::{DialogueVerdict, LadderOptions, ladder};
@@ -35,7 +35,7 @@ fn our_examples_pass() {
     }
 }
 
-/// One change, and the line that notices it.
+/// Each change fails at the line that detects it.
 #[test]
 fn a_changed_number_is_noticed() {
     let changes = [
@@ -60,7 +60,8 @@ fn a_changed_number_is_noticed() {
         ("ecn", "> [ect0] P. 1:10001", "> [noecn] P. 1:10001", 11),
         ("ecn", "PW. 10001", "P. 10001", 17),
         ("ecn", "< SEW", "< S", 7),
-        // One SYN sent again is no loss to Linux without an echo either; an echo of the second is none of the first.
+        // For Linux, a retransmitted SYN without an echo is no loss; an echo of the second SYN excludes the
+        // first.
         ("lost-syn", "+2    > S 0:0(0) <mss 1460,nop,nop,sackOK>\n", "", 15),
         ("spurious-syn-timeout", "TS val 300 ecr 1000", "TS val 300 ecr 2000", 13),
         ("timestamps", "tcpi_rtt > 90000", "tcpi_rtt > 105000", 14),
@@ -100,7 +101,7 @@ fn what_is_beyond_the_subset_is_unsupported_with_its_line() {
     assert_eq!(words("+0 < [ect1] . 1:1(0) ack 1 win 257").split(':').next(), Some("line 1"));
 }
 
-/// A choice in a comment selects the model under test.
+/// A comment with an option selects the TCP under test.
 #[test]
 fn a_choice_in_a_comment_is_obeyed() {
     let with = |limited: &str| {

@@ -1,5 +1,5 @@
-//! Options on the wire: for each word of each option, a dialogue passes with it and fails with another word
-//! in its place, with all else unchanged.
+//! Test that each word of each TCP option shows on the wire: a dialogue passes with it and fails with another
+//! word in its place.
 
 use script::{Dialogue, DialogueVerdict, Reading, play};
 use std::path::Path;
@@ -12,7 +12,7 @@ fn suite() -> Vec<Dialogue> {
     files.iter().map(|f| Dialogue::read(&std::fs::read_to_string(f).unwrap()).unwrap()).collect()
 }
 
-/// The words of an option, and the one that stands where none is written.
+/// Words of an option; the first is its default.
 fn words(of: &[&str]) -> Vec<Value> {
     of.iter().map(|w| Value::String((*w).to_owned())).collect()
 }

@@ -1,4 +1,5 @@
-//! No script makes the player panic: the fuzzer's corpus, and right scripts with something wrong in them.
+//! Robustness of the script players: the fuzzer's corpus, and correct scripts with a mutation, cause no
+//! panic.
 
 #[path = "fuzz/mod.rs"]
 mod fuzz;
@@ -18,7 +19,7 @@ fn the_corpus_is_played_without_a_panic() {
     testkit::corpus::replay("script", 5, fuzz::script);
 }
 
-/// One of our scripts, in either notation.
+/// One of the project's scripts, in either notation.
 fn scripts() -> impl Strategy<Value = String> {
     let mut all = folder("packetdrill");
     all.extend(folder("dialogues"));
@@ -26,7 +27,7 @@ fn scripts() -> impl Strategy<Value = String> {
     proptest::sample::select(texts)
 }
 
-/// Numbers that are rarely meant.
+/// Numbers at the bounds of types and notations.
 fn numbers() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("0".to_owned()),
@@ -47,7 +48,7 @@ proptest! {
         fuzz::script(text.as_bytes());
     }
 
-    /// A number replaced, a line lost, doubled or cut.
+    /// Mutation: a number replaced; a line deleted, doubled or cut.
     #[test]
     fn a_script_with_something_wrong_is_refused_or_played(
         text in scripts(), number in numbers(), at in any::<prop::sample::Index>(), how in 0..5u8,

@@ -1,4 +1,4 @@
-//! Every SCTP dialogue of the project's own suite passes, read strictly: whatever leaves was expected.
+//! Test of the project's own SCTP dialogues: each passes under strict reading.
 
 use script::{DialogueVerdict, LadderOptions, Reading, Script, ladder};
 use std::path::{Path, PathBuf};

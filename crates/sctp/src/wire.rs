@@ -1,7 +1,8 @@
-//! Wire codec of SCTP (RFC 9260 section 3): an association's packets as IP packets, and those of a real stack read back.
+//! Wire codec of SCTP (RFC 9260 section 3) towards a real stack: packets of an association to IP packets and
+//! back.
 //!
-//! Transmission sequence numbers become offsets from the initial ones here. The passive end keeps nothing of an INIT, so the
-//! codec remembers the peer's initial number until the association does.
+//! Transmission sequence numbers are converted to offsets from the initial TSNs. The passive end keeps no
+//! state of an INIT, so the codec stores the peer's initial TSN until the association does.
 
 use crate::association::Association;
 use crate::chunk::{Chunk, Origins, Packet, decode};
@@ -12,16 +13,16 @@ use base::wire::{self, IpHead};
 use host::{CodecConfig, WireCodec};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Hops a packet may make.
+/// Time to live of packets.
 const TTL: u8 = 64;
 
-/// The wire of one association.
+/// Codec of one association.
 pub struct Codec {
     here: Ipv4Addr,
     there: Ipv4Addr,
-    /// This end's port, and the peer's.
+    /// Own port, and port of the peer.
     ports: [u16; 2],
-    /// The initial number in the peer's last INIT or INIT ACK.
+    /// Initial TSN in the peer's last INIT or INIT ACK.
     offered: u32,
     packets: u16,
     inner: Vec<u8>,
@@ -30,7 +31,7 @@ pub struct Codec {
 }
 
 impl Codec {
-    /// The wire of an end at this place, over IPv4; a passive end learns the peer's port from its INIT.
+    /// Codec of an end with these addresses, over IPv4; a passive end learns the peer's port from the INIT.
     pub fn new(config: &CodecConfig, ports: [u16; 2]) -> Codec {
         let four = |address| if let IpAddr::V4(four) = address { four } else { Ipv4Addr::UNSPECIFIED };
         Codec {
@@ -81,7 +82,7 @@ impl WireCodec<Association> for Codec {
         }
         let ([own, known], [sent, expected]) = (endpoint.initial(), endpoint.numbers());
         let kind = inner.get(12).copied();
-        // Data behind a COOKIE ECHO belong to an association that is made by it.
+        // Data bundled with a COOKIE ECHO belong to the association that the cookie creates.
         let opens = kind == Some(wire::sctp::kind::COOKIE_ECHO);
         let (initial, near) =
             if opens { ([self.offered, own], [0, sent]) } else { ([known, own], [expected, sent]) };

@@ -1,4 +1,4 @@
-//! Several network paths (RFC 9260 sections 5.4, 6.4, 8): heartbeats, failover and return (SC-05).
+//! Tests of SCTP multihoming (RFC 9260 sections 5.4, 6.4, 8): heartbeats, failover and return (SC-05).
 
 mod common;
 
@@ -28,17 +28,18 @@ fn an_idle_path_is_confirmed_and_then_tested_once_per_interval() {
     let sender = l.sender();
     assert!(sender.paths().iter().all(|path| path.reach == Reachability::Active));
     let counts = sender.counts();
-    // One to confirm, then every 30 s and half to one and a half timeouts.
+    // One heartbeat for confirmation, then one every 30 s plus 0.5 to 1.5 RTO.
     assert!((9..=11).contains(&counts.heartbeats), "{counts:?}");
     assert_eq!(counts.heartbeats, counts.heartbeats_acked);
     assert_eq!(counts.failovers, 0);
 }
 
-/// Section 8.2: the path is inactive when its errors exceed Path.Max.Retrans; each error takes a timeout, doubled.
+/// Section 8.2: the path becomes inactive when its errors exceed Path.Max.Retrans; each error takes one RTO,
+/// doubled each time.
 #[test]
 fn failover_takes_no_longer_than_the_sum_of_the_timeouts() {
     for most in [0, 1, 2, 3, 5] {
-        // A small window, so that the queue makes no long round trips.
+        // A small window, so that the queue adds little to the RTT.
         let config = Config { path_max_retransmissions: most, window: 8_000, ..Config::default() };
         let broken = Way { pause: Some((secs(10.0), secs(100_000.0))), ..good() };
         let mut l = lab(&config, &two(broken), 3, apps(None));
@@ -52,15 +53,16 @@ fn failover_takes_no_longer_than_the_sum_of_the_timeouts() {
         }
         let took = at.expect("it fails over") - 10.0;
         let before_failover = l.sender().counts().heartbeats;
-        // RTO.Min is 1 s here, and the timer may just have been started: at most 1, 2, 4 ... 60 s for each error.
+        // RTO.Min is 1 s here, and the timer may have just been started: at most 1, 2, 4 ... 60 s for each
+        // error.
         let bound: f64 = (0..=most).map(|n| f64::from(1u32 << n).min(60.0)).sum::<f64>() + 1.0;
         assert!(took <= bound, "Path.Max.Retrans {most}: {took} s, bound {bound} s");
         assert!(took >= bound / 2.0 - 1.5, "Path.Max.Retrans {most}: {took} s is too soon");
         let before = l.receiver().received();
         l.run(1300.0);
         assert!(l.receiver().received() > before + 1_000_000, "data flow by the other path");
-        // The inactive path is tested once per HB.interval (30 s) and timeout, which is 60 s soon; half to one and a half
-        // timeouts by jitter. None of these heartbeats is answered.
+        // The inactive path is probed once per HB.interval (30 s) plus RTO, which soon is 60 s, with a jitter
+        // of 0.5 to 1.5 RTO. None of these heartbeats is acknowledged.
         let counts = l.sender().counts();
         let (tests, answered) = (counts.heartbeats - before_failover, counts.heartbeats_acked);
         let expected = (1300.0 - 10.0 - took) / 90.0;

@@ -1,4 +1,4 @@
-//! Messages: boundaries, streams, order, lifetimes (RFC 9260 section 6, RFC 3758).
+//! Tests of SCTP messages: boundaries, streams, order, lifetimes (RFC 9260 section 6, RFC 3758).
 
 mod common;
 
@@ -84,7 +84,8 @@ fn unordered_messages_overtake() {
 
 #[test]
 fn messages_of_limited_use_are_given_up_and_those_behind_them_delivered() {
-    // A burst of losses, retransmissions among them. A longer one takes all that is on its way, and then one packet per T3.
+    // A burst of losses, including retransmissions. A longer burst would lose all packets in flight, and then
+    // one packet per T3-rtx.
     let burst = Way { loses: vec![(100, 114)], ..Way::of(2_000_000, Span::from_millis(50)) };
     let manner = Manner { lifetime: Some(Span::from_millis(300)), ..Manner::default() };
     let (from, to, l) = play(&Config::default(), burst, manner, 1000.0, 500);
@@ -109,7 +110,7 @@ fn without_forward_tsn_what_was_begun_is_delivered() {
     assert_eq!(l.sender().counts().abandoned, 0);
 }
 
-/// Requests and replies over streams in the place of connections.
+/// Requests and replies over streams instead of connections.
 #[test]
 fn requests_are_answered_over_streams() {
     use transport::app::request::{ConnectionLifetime, RequestClient, RequestPlan, RequestServer};

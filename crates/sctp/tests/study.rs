@@ -1,5 +1,5 @@
-//! The setting of the study of delay spikes (Fu, Atiquzzaman, Ivancic 2003): 1.4 s each way, a spike of 12 s at 28 s before the
-//! queue, 150 s of bulk data.
+//! Tests in the setting of the study of delay spikes (Fu, Atiquzzaman, Ivancic 2003): 1.4 s each way, a spike
+//! of 12 s at 28 s before the queue, 150 s of bulk data.
 
 mod common;
 
@@ -24,8 +24,8 @@ fn study(profile: &str, bps: u64, window: u32, queue: Option<u32>) -> Lab {
     l
 }
 
-/// What stock ns-2.35 delivers in the same setting (`peers/ns2/sctp.tcl`): window, queue, bit/s, chunks. Lower rates stand in
-/// `data/ns2-low-rates.csv`.
+/// Deliveries of stock ns-2.35 in this setting (`peers/ns2/sctp.tcl`): window, queue, bit/s, chunks. Lower
+/// rates are in `data/ns2-low-rates.csv`.
 const NS2: &[(u32, Option<u32>, u64, u64)] = &[
     (60, None, 42_800, 1155),
     (60, None, 46_800, 1195),
@@ -49,7 +49,7 @@ const NS2: &[(u32, Option<u32>, u64, u64)] = &[
     (20, Some(13), 1_500_000, 837),
 ];
 
-/// SC-01: the profile of ns-2.35 delivers what ns-2.35 delivers, within 0.4 %.
+/// SC-01: the profile of ns-2.35 delivers as many chunks as ns-2.35, within 0.4 %.
 #[test]
 fn the_profile_of_ns2_delivers_what_ns2_delivers() {
     for &(window, queue, bps, theirs) in NS2 {
@@ -60,13 +60,13 @@ fn the_profile_of_ns2_delivers_what_ns2_delivers() {
     }
 }
 
-/// One case of `data/ns2-low-rates.csv`.
+/// A case of `data/ns2-low-rates.csv`.
 struct Low {
     window: u32,
     queue: Option<u32>,
     bps: u64,
     delivered: u64,
-    /// Seconds, TSN from 1.
+    /// Packets sent: time in s, TSN from 1.
     sent: Vec<(f64, u64)>,
 }
 
@@ -86,7 +86,7 @@ fn low_rates() -> Vec<Low> {
     cases
 }
 
-/// Every DATA packet that our sender hands to the path: seconds, TSN from 1.
+/// DATA packets that our sender transmits: time in s, TSN from 1.
 fn sends(l: &mut Lab) -> Vec<(f64, u64)> {
     let from = l.from.0;
     let records = l.records().into_iter().filter(|r| r.source.0 == from);
@@ -97,9 +97,9 @@ fn sends(l: &mut Lab) -> Vec<(f64, u64)> {
     sent.collect()
 }
 
-/// SC-01: at the rates of GPRS the profile of ns-2.35 sends what ns-2.35 sends, packet by packet to the end of the session. Times
-/// differ by the bytes of the set-up, which are real here. In the three cases where a chunk is fast-retransmitted behind fifty
-/// others and the timer expires on it, it expires up to 4.6 s sooner here.
+/// SC-01: at the rates of GPRS the profile of ns-2.35 sends the same packets as ns-2.35 to the end of the
+/// session. Times differ by the bytes of the set-up, which are real here. In three cases a chunk is
+/// fast-retransmitted behind fifty others and its timer expires; there the timer expires up to 4.6 s earlier.
 #[test]
 fn the_profile_of_ns2_sends_packet_by_packet_what_ns2_sends() {
     let cases = low_rates();
@@ -125,7 +125,8 @@ fn the_profile_of_ns2_sends_packet_by_packet_what_ns2_sends() {
     }
 }
 
-/// SC-03: everything outstanding is sent again after a spurious timeout, and no duplicate SACK makes a fast retransmit.
+/// SC-03: all outstanding chunks are retransmitted after a spurious timeout, and duplicate SACKs cause no
+/// fast retransmit.
 #[test]
 fn the_spike_makes_go_back_n_and_no_spurious_fast_retransmit() {
     for (profile, _, _) in sctp::config::PROFILES {
@@ -138,7 +139,7 @@ fn the_spike_makes_go_back_n_and_no_spurious_fast_retransmit() {
     }
 }
 
-/// SC-02: packets of the study have 52 B of headers, and SACKs 68 B.
+/// SC-02: packets of the study have 52 B of headers, and SACKs have 68 B.
 #[test]
 fn packets_of_the_study_have_its_sizes() {
     let l = study("ns2-2002", 46_800, 20, None);
@@ -150,7 +151,7 @@ fn packets_of_the_study_have_its_sizes() {
     assert!(to.acks_sent - sacks == 2 && set_up < 300, "INIT ACK and COOKIE ACK: {set_up} B");
 }
 
-/// SC-04: where duplicate SACKs let nothing out, no new data leave while they arrive.
+/// SC-04: if duplicate SACKs release no data, no new data are sent while they arrive.
 #[test]
 fn duplicates_clock_out_no_new_data() {
     let sent = |sends| {

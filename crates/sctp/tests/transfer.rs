@@ -1,4 +1,5 @@
-//! Whole transfers over the network: set-up, loss, reordering by loss, shutdown, messages, streams, partial reliability.
+//! Tests of whole SCTP transfers over the network: set-up, loss, shutdown, messages, streams, partial
+//! reliability.
 
 mod common;
 
@@ -27,13 +28,13 @@ fn a_transfer_ends_with_a_shutdown_and_nothing_is_left() {
     assert_eq!(l.sender().acknowledged(), 100_000);
     assert_eq!((l.sender().state(), l.receiver().state()), (State::Closed, State::Closed));
     let done = l.host(l.to).finished().unwrap();
-    // Two round trips of set-up, then 100 kB and headers at 1 Mbit/s with slow start.
+    // Two round trips for the set-up, then 100 kB with headers at 1 Mbit/s with slow start.
     assert!(done > common::secs(0.8) && done < common::secs(2.0), "{done:?}");
     assert_eq!(l.network.ledgers()[0].verdicts(), []);
     assert_eq!((l.network.bodies(), l.network.packets_inside()), (0, 0));
 }
 
-/// SC-06: gap reports repair a loss before the timer does.
+/// SC-06: gap reports repair a loss before T3-rtx expires.
 #[test]
 fn one_lost_chunk_is_repaired_by_a_fast_retransmit() {
     let lossy = Way { loses: vec![(20, 20)], ..way() };

@@ -1,4 +1,5 @@
-//! Bytes: every packet comes back as it was, and no bytes whatever make the reader or an association panic.
+//! Tests of the SCTP encoder and decoder: every packet is decoded as encoded, and no bytes cause a panic of
+//! the decoder or of an association.
 
 use base::body::Body as _;
 use base::event::Source;
@@ -34,7 +35,7 @@ fn opaque(most: usize) -> impl Strategy<Value = Opaque> {
     proptest::collection::vec(any::<u8>(), 0..most).prop_map(Opaque::from)
 }
 
-/// Parameters of the INIT that an INIT ACK reports as unknown: whole parameters.
+/// Parameters of an INIT that an INIT ACK reports as unknown; whole parameters.
 fn reports() -> impl Strategy<Value = Vec<Opaque>> {
     proptest::collection::vec(opaque(20), 0..3)
 }
@@ -157,7 +158,8 @@ proptest! {
         let _ = decode(&bytes, &Origins::default());
     }
 
-    /// A hostile peer: any packets at any time, tags and numbers right or wrong, and ICMP errors that tell any MTU.
+    /// A hostile peer: arbitrary packets at any time, with right or wrong tags and TSNs, and ICMP errors with
+    /// any MTU.
     #[test]
     fn no_peer_makes_an_association_panic(
         seed in any::<u64>(),
@@ -178,7 +180,7 @@ proptest! {
         io(now, &mut out, &mut |io| active.open(io));
         for (mut packet, aim, ms, error) in steps {
             now += Span::from_millis(ms);
-            // The two speak with each other, and the stranger breaks in.
+            // Both ends exchange packets, and the third party injects packets.
             for _ in 0..6 {
                 let sent = std::mem::take(&mut out);
                 for o in sent {
@@ -222,7 +224,7 @@ proptest! {
         }
     }
 
-    /// The fuzz body, on bytes of any kind.
+    /// The fuzz target on random bytes.
     #[test]
     fn fuzz_body_holds(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
         fuzz::packets(&bytes);

@@ -1,4 +1,4 @@
-//! Ends of a chain of path elements: packets to inject, and a sink that records arrivals.
+//! Test elements for a chain of links: packets to inject, and a sink that records arrivals.
 
 use base::Time;
 use base::packet::{Flags, FlowId, NodeId, Packet};

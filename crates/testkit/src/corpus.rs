@@ -1,16 +1,16 @@
-//! Corpora of fuzz targets: the inputs in `fuzz/corpus` that a fuzzer found worth keeping (`fuzz/README.md`).
+//! Fuzzing corpora for tests: replay of the inputs in `fuzz/corpus` (`fuzz/README.md`).
 
 use std::path::Path;
 
-/// Runs `body` on every input of a fuzz target, in the order of the file names. Fails if fewer than `least` inputs
-/// are there, so that a lost corpus does not pass.
+/// Calls `body` with every input of a fuzz target, in the order of the file names. Fails with fewer than
+/// `least` inputs, so that a lost corpus does not pass.
 pub fn replay(target: &str, least: usize, body: impl Fn(&[u8])) {
     for input in inputs(target, least) {
         body(&input);
     }
 }
 
-/// The inputs of a fuzz target, at least `least`. The name of each is printed as it is reached.
+/// Inputs of a fuzz target, at least `least`. Prints the name of each before it is used.
 pub fn inputs(target: &str, least: usize) -> impl Iterator<Item = Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let mut files: Vec<_> = std::fs::read_dir(&folder)
@@ -20,7 +20,7 @@ pub fn inputs(target: &str, least: usize) -> impl Iterator<Item = Vec<u8>> {
     files.sort();
     assert!(files.len() >= least, "{}: {} inputs, expected {least}", folder.display(), files.len());
     files.into_iter().map(|file| {
-        eprintln!("{}", file.display()); // shown when the test fails
+        eprintln!("{}", file.display()); // Shown when the test fails.
         std::fs::read(&file).expect("an input of the corpus")
     })
 }

@@ -1,4 +1,5 @@
-//! Scenario text of a bulk download: one hop from `server` to `phone`, one flow over it.
+//! Builder of the scenario text of a bulk download in tests: one hop from `server` to `phone`, one flow over
+//! it.
 
 use std::fmt::Write as _;
 
@@ -15,12 +16,12 @@ pub struct Download {
 }
 
 impl Download {
-    /// Over a hop of this rate and one-way delay.
+    /// A download over a hop of this rate and one-way delay.
     pub fn over(rate: &str, delay: &str) -> Download {
         Download::at(rate).delay(delay)
     }
 
-    /// Over a hop of this rate.
+    /// A download over a hop of this rate.
     pub fn at(rate: &str) -> Download {
         Download {
             hop: format!("rate = \"{rate}\"\n"),
@@ -44,7 +45,7 @@ impl Download {
         self
     }
 
-    /// A queue without limit.
+    /// A queue without a limit.
     pub fn unlimited(mut self) -> Download {
         self.hop += "queue = \"unlimited\"\n";
         self
@@ -62,18 +63,18 @@ impl Download {
         self.faults(&format!("[[hop.gate]]\nname = \"{gate}\"\nspikes = {spikes}"))
     }
 
-    /// Transport of the flow, a TOML value.
+    /// Transport of the flow, as a TOML value.
     pub fn transport(mut self, value: &str) -> Download {
         value.clone_into(&mut self.transport);
         self
     }
 
-    /// TCP with these options: the text between the braces of `{ tcp = { ... } }`.
+    /// TCP with these options: the text inside the braces of `{ tcp = { ... } }`.
     pub fn tcp(self, options: &str) -> Download {
         self.transport(&format!("{{ tcp = {{ {options} }} }}"))
     }
 
-    /// Bytes to transfer.
+    /// Number of bytes to transfer.
     pub fn bytes(mut self, bytes: &str) -> Download {
         self.bulk = format!("bytes = \"{bytes}\"");
         self
@@ -109,7 +110,7 @@ impl Download {
         self
     }
 
-    /// The scenario file.
+    /// Text of the scenario file.
     pub fn text(&self) -> String {
         let Download { hop, faults, transport, bulk, more, run } = self;
         let run = if run.is_empty() { String::new() } else { format!("[run]\n{run}") };

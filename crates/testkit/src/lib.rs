@@ -1,7 +1,7 @@
-//! Scenarios, path elements and fuzzing corpora that the tests of several crates share.
+//! Test helpers of several crates: scenario text of a download, path elements, replay of fuzzing corpora.
 //!
-//! A dev-dependency only. [`corpus`] replays the inputs of `fuzz/corpus`, [`chain`] has the ends of a chain of
-//! elements driven packet by packet, [`Download`] writes the scenario that most tests start from, and `model`
+//! A dev-dependency only. [`corpus`] replays the inputs of `fuzz/corpus`, [`chain`] contains the ends of a
+//! chain of elements driven packet by packet, [`Download`] writes the scenario of most tests, and `model`
 //! (feature `model`) reads scenario text.
 
 pub mod chain;

@@ -1,4 +1,4 @@
-//! The download scenario's text reads as the model that its calls describe.
+//! Tests of the download scenario's builder: its text is read as the model that its calls describe.
 #![cfg(feature = "model")]
 
 use testkit::{Download, model};

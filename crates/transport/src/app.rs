@@ -1,4 +1,4 @@
-//! Application interface over a byte stream: bulk transfer, sink, slow reader.
+//! Application interface over a byte stream (`App`, `Socket`), with bulk sender, sink and slow reader.
 //!
 //! An application writes, reads and closes; the connection may be a model or a kernel socket. Applications
 //! count bytes and carry no content.

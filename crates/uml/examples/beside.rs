@@ -1,4 +1,4 @@
-//! Holds the model of Linux against the kernel, in virtual time.
+//! Comparison of the TCP model of Linux with a real kernel, in virtual time, segment by segment.
 //!
 //!     cargo run -p williwaw-uml --example beside -- table [CASE...]         the table of docs/linux.md
 //!     cargo run -p williwaw-uml --example beside -- diff CASE [LEFT RIGHT]  both, segment by segment

@@ -1,8 +1,8 @@
-//! Time-travel protocol of User-Mode Linux: time requests and grants.
+//! Time-travel protocol of User-Mode Linux: message format, and the calendar that grants time to one kernel.
 //!
-//! With `time-travel=ext`, a User-Mode Linux kernel owns no clock. It requests the time from a calendar, requests
-//! its next wake-up, and waits. This is the calendar's side of the protocol for one kernel
-//! (`include/uapi/linux/um_timetravel.h`), without I/O.
+//! With `time-travel=ext`, a User-Mode Linux kernel does not advance its clock. It requests the time from a
+//! calendar, requests its next wake-up, and waits. This module is the calendar's side of the protocol for one
+//! kernel (`include/uapi/linux/um_timetravel.h`), without I/O.
 
 use std::fmt;
 
@@ -124,7 +124,7 @@ enum Phase {
 pub struct Calendar {
     phase: Phase,
     now: u64,
-    /// Time up to which the kernel may run freely, and to which it may already have advanced.
+    /// Time up to which the kernel may run without a request, ns; it may already have advanced to it.
     limit: u64,
     request: u64,
     seq: u32,
@@ -143,24 +143,24 @@ impl Calendar {
     pub fn now(&self) -> u64 {
         self.now
     }
-    /// Time to which the kernel may have advanced.
+    /// Time to which the kernel may have advanced, ns.
     pub fn reach(&self) -> u64 {
         self.limit
     }
-    /// Next wake-up requested by the kernel.
+    /// Next wake-up that the kernel requested, ns.
     pub fn request(&self) -> u64 {
         self.request
     }
-    /// The kernel waits, and all messages are acknowledged.
+    /// Whether the kernel waits and all messages are acknowledged.
     pub fn waits(&self) -> bool {
         self.phase == Phase::Waiting && self.open.is_empty()
     }
-    /// All messages are acknowledged.
+    /// Whether all messages are acknowledged.
     pub fn settled(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// Advances a waiting kernel to `t`, before an external event reaches it.
+    /// Advances a waiting kernel to `t`, before an external event is delivered to it.
     pub fn advance(&mut self, t: u64) {
         self.now = self.now.max(t);
         self.limit = self.limit.max(self.now);

@@ -1,8 +1,9 @@
-//! Virtual-time driver of a network with kernels.
+//! Virtual-time driver of a network with guest kernels: takes turns in event order, moves packets, fires
+//! triggers.
 //!
-//! The network and the kernels take turns in virtual time: the one with the earliest event runs. Ties go to
-//! the network first, then to kernels by index. Packets are exchanged between turns while all kernels wait.
-//! So no kernel is ever interrupted, and a run is deterministic.
+//! The network and the kernels take turns: the one with the earliest event runs. Ties go to the network
+//! first, then to kernels by index. Packets are exchanged between turns while all kernels wait. So no kernel
+//! is interrupted while it runs, and a run is deterministic.
 
 use crate::kernel_nodes::{KernelNode, KernelRole, speaks};
 use crate::{BOOT, Error, pcu, workload_protocol};
@@ -12,7 +13,7 @@ use lab::capture::ports::{Capture, PacketMeta};
 use path::{Cx, ElementId, Network};
 use radio::pcu::Station;
 
-/// Calls `act` with a packet port.
+/// Calls `act` with the packet port of a kernel.
 fn through<R>(
     network: &mut Network,
     at: Time,
@@ -30,8 +31,8 @@ fn through<R>(
     }
 }
 
-/// Fires the trigger with index `place`, with `value` if it takes one; returns the time, or None if there is
-/// no such trigger.
+/// Fires the trigger with index `place`, with `value` if the trigger takes one; returns the time, or `None`
+/// without such a trigger.
 fn trigger(network: &mut Network, at: Time, place: u64, value: u64) -> Option<Time> {
     let mut name = network.triggers().names().nth(usize::try_from(place).ok()?)?.to_owned();
     if name.ends_with('=') {
@@ -46,9 +47,9 @@ pub struct Driver {
     pub network: Network,
     /// Guest kernels.
     pub kernel_nodes: Vec<KernelNode>,
-    /// Models opposite a kernel.
+    /// Elements of model endpoints whose other end is a kernel.
     pub wired: Vec<ElementId>,
-    /// Capture, if packets are recorded; its packet ports are those of the posts, then those of `wired`.
+    /// Packet capture, if requested; its packet ports are those of the kernels, then those of `wired`.
     pub capture: Option<Capture>,
 }
 
@@ -57,15 +58,15 @@ pub struct Driver {
 pub enum Next {
     /// Continue.
     GoOn,
-    /// All datagrams are scheduled: end the kernels that send them, after the last one has left.
+    /// All datagrams are scheduled: end the kernels that send them after the last datagram has left.
     Hush,
-    /// End programs and workloads; their kernels report.
+    /// End programs and workloads; their kernels then report.
     End,
     /// Stop.
     Stop,
 }
 
-/// Limit of kernel turns at one instant, to detect a livelock.
+/// Bound of kernel turns at one instant, to detect a livelock.
 const TURNS: u32 = 200_000;
 
 fn of_guest(ns: u64) -> Time {
@@ -77,7 +78,7 @@ fn for_guest(t: Time) -> u64 {
 }
 
 impl Driver {
-    /// Boots every kernel up to t = 0, one after the other, since they cannot interact before.
+    /// Boots every kernel up to t = 0, one after the other, since they cannot exchange packets before.
     ///
     /// # Errors
     /// A kernel dies, hangs, or is not ready at t = 0.
@@ -111,8 +112,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Runs until `limit`, until `done` (called after each turn of a kernel) stops the run, or until no
-    /// events are left. True if `done` stopped it.
+    /// Runs until `limit`, until `done` (called after each turn of a kernel) stops the run, or until there
+    /// are no more events. True if `done` stopped the run.
     ///
     /// # Errors
     /// A kernel dies, hangs, or does not advance in time.
@@ -165,7 +166,7 @@ impl Driver {
         }
     }
 
-    /// Moves a packet from a kernel's card into the network.
+    /// Moves a packet from a kernel's network card into the network.
     fn depart(&mut self, i: usize, at: Time) -> Result<(), Error> {
         let Driver { network, kernel_nodes, capture, .. } = self;
         let KernelNode { guest, packet_port, kind, .. } = &mut kernel_nodes[i];
@@ -179,7 +180,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Processes messages of a kernel's init: connection states and triggers fired by its programs.
+    /// Processes messages of a kernel's init: connection states, and triggers fired by its programs.
     fn listen(&mut self, i: usize) {
         let Driver { network, kernel_nodes, capture, .. } = self;
         let at = of_guest(kernel_nodes[i].guest.now());
@@ -211,8 +212,8 @@ impl Driver {
         }
     }
 
-    /// Ends the workloads of these kernels at the present instant, or later where a kernel has already run
-    /// ahead. No event is due before.
+    /// Ends the workloads of these kernels at the current time, or later for a kernel that has already run
+    /// ahead. No event is due before that time.
     fn end(&mut self, who: impl Fn(&Network, &KernelNode) -> bool) -> Result<(), Error> {
         let latest = self.kernel_nodes.iter().map(|kernel_node| kernel_node.guest.reach()).max().unwrap_or(0);
         self.network.run_until(of_guest(latest));
@@ -252,14 +253,15 @@ impl Driver {
             if let (Some(Ok(number)), Some(capture)) = (taken, &mut *capture) {
                 capture.add(i, PacketMeta { t: at, number, after, late: None }, packet);
             }
-            // A packet has crossed the network without delay: stop the kernel to deliver it now.
+            // A packet has crossed the network without delay: stop the kernel, so that the packet is
+            // delivered now.
             let through = network.counters().absorbed != before;
             let next = network.next_wake().unwrap_or(Time::NEVER);
             if through { now } else { free.min(for_guest(next)) }
         })
     }
 
-    /// Moves packets from the packet ports to the kernels, and reports departures to the network.
+    /// Moves packets from packet ports to their kernels, and reports departures to the network.
     fn hand_over(&mut self) -> Result<(), Error> {
         let now = self.network.now();
         for (i, kernel_node) in self.kernel_nodes.iter_mut().enumerate() {
@@ -302,7 +304,7 @@ impl Driver {
         self.deliver()
     }
 
-    /// Moves recorded packets of the models to the capture.
+    /// Moves recorded packets of the models to the packet capture.
     fn keep(&mut self) {
         let Driver { network, kernel_nodes, wired, capture } = self;
         let Some(capture) = capture else { return };
@@ -314,7 +316,7 @@ impl Driver {
         }
     }
 
-    /// Delivers waiting packets to each kernel.
+    /// Delivers queued packets to each kernel.
     fn deliver(&mut self) -> Result<(), Error> {
         let now = for_guest(self.network.now());
         for kernel_node in self.kernel_nodes.iter_mut().filter(|kernel_node| kernel_node.guest.expects()) {

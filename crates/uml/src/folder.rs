@@ -1,7 +1,7 @@
-//! Working folder of a guest kernel.
+//! Working folder of a guest kernel: creation with a lock, removal of folders of killed runs, sockets in it.
 //!
-//! It holds sockets and files of the guest and is removed with it. If the owner was killed, the next run
-//! removes it.
+//! The folder contains sockets and files of the guest and is removed with the guest. If the owner was killed,
+//! the next run removes the folder.
 
 use crate::Error;
 use std::fs::{DirBuilder, File};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Prefix of the folder names.
 const FOLDER: &str = "williwaw-guest-";
-/// File in each folder that its owner keeps locked.
+/// File in each folder that the folder's owner keeps locked.
 const LOCK: &str = "lock";
 
 /// Creates a folder for a guest and locks it. Its name is arbitrary, since the guest does not see it.
@@ -34,7 +34,7 @@ pub(crate) fn folder(place: &Path) -> Result<(PathBuf, File), Error> {
     Err(refused()(io::ErrorKind::AlreadyExists.into()))
 }
 
-/// Removes folders whose owner was killed; its processes have ended with it.
+/// Removes folders whose owner was killed; the system ended the owner's processes.
 ///
 /// The parent may be writable by every user: only folders of this user are touched, and a lock that is no
 /// regular file is never opened.

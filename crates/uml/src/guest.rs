@@ -1,7 +1,8 @@
-//! Guest kernel process and its sockets.
+//! Guest kernel process with its two sockets: calendar and network card; boot, turns in virtual time, packets
+//! in and out.
 //!
-//! The process has two sockets: calendar and network card. It is served while it runs; each wait for it is
-//! bounded. On drop it is killed with all its child processes, and its folder is removed.
+//! The process is served while it runs; each wait for it is bounded. On drop it is killed with all its child
+//! processes, and its folder is removed.
 
 mod serve;
 mod start;
@@ -21,14 +22,14 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
 
-/// States reported by guest init.
+/// States reported by the guest's init.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct GuestState {
     /// Setup is complete, and it waits for its start.
     pub ready: bool,
-    /// No awaited program is left.
+    /// Every awaited program has ended.
     pub idle: bool,
-    /// Its work is done, and the results are in its folder.
+    /// The task is done, and the results are in the working folder.
     pub done: bool,
 }
 
@@ -41,7 +42,8 @@ pub struct Guest {
     patience: Duration,
     calendar: Calendar,
     time: UnixStream,
-    packet_port: Option<UnixListener>,
+    /// Listening vhost-user socket, until the driver has connected.
+    listener: Option<UnixListener>,
     device: Option<UnixStream>,
     channel: Option<UnixStream>,
     memory: Mapped,
@@ -55,12 +57,12 @@ pub struct Guest {
     state: GuestState,
     /// Frames to be delivered to the kernel.
     coming: VecDeque<Frame>,
-    /// Messages of guest init not yet processed.
+    /// Messages of the guest's init that were not yet processed.
     words: Vec<Vec<u8>>,
-    /// An interrupt for returned transmit buffers is due.
+    /// Whether an interrupt for returned transmit buffers is due.
     completion: bool,
     modem: Option<Rate>,
-    /// Packets in its card, with their departure times.
+    /// Packets in the network card, with their departure times.
     sending: VecDeque<(u64, Vec<u8>)>,
 }
 
@@ -81,11 +83,11 @@ impl Guest {
     pub fn now(&self) -> u64 {
         self.calendar.now()
     }
-    /// Time to which the kernel may have advanced.
+    /// Time to which the kernel may have advanced, ns of its calendar.
     pub fn reach(&self) -> u64 {
         self.calendar.reach()
     }
-    /// States reported by guest init.
+    /// States reported by the guest's init.
     pub fn state(&self) -> GuestState {
         self.state
     }
@@ -93,7 +95,7 @@ impl Guest {
     pub fn folder(&self) -> &Path {
         &self.folder
     }
-    /// Name for messages.
+    /// Name of the guest for messages.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -102,36 +104,36 @@ impl Guest {
         Error::guest(&self.name, what.into(), &self.text)
     }
 
-    /// Boots the kernel up to its first wait.
+    /// Boots the kernel up to its first wait for the calendar.
     ///
     /// # Errors
-    /// It dies, hangs, or violates a protocol.
+    /// The kernel exits, hangs, or violates a protocol.
     pub fn boot(&mut self) -> Result<(), Error> {
         self.serve(&mut |_, _| 0, |guest| guest.calendar.waits())
     }
 
-    /// Runs the kernel at `t`, its own request or later, and serves it until it waits. It may advance to just
-    /// before `free`; each packet that it sends is passed to `sent`.
+    /// Runs the kernel at `t`, which is its requested wake-up or later, and serves it until it waits. The
+    /// kernel may advance to just before `free`; each packet that it sends is passed to `sent`.
     ///
     /// # Errors
-    /// As for [`Guest::boot`].
+    /// Errors of [`Guest::boot`].
     pub fn run(&mut self, t: u64, free: u64, sent: Sent<'_>) -> Result<(), Error> {
         for message in self.calendar.run(t, free) {
-            self.tell(message)?;
+            self.send_to_calendar(message)?;
         }
         self.serve(sent, |guest| guest.calendar.waits())?;
-        self.listen_in()
+        self.read_console()
     }
 
-    /// Departure time of the next packet from its card; [`calendar::NEVER`] if there is none.
+    /// Departure time of the next packet from the network card; [`calendar::NEVER`] if there is none.
     pub fn next_departure(&self) -> u64 {
         self.sending.front().map_or(calendar::NEVER, |(out, _)| *out)
     }
 
-    /// Takes the next packet off its card; the kernel is notified at the next [`Guest::deliver`].
+    /// Takes the next packet off the network card; the kernel is notified at the next [`Guest::deliver`].
     ///
     /// # Errors
-    /// As for [`Guest::boot`].
+    /// Errors of [`Guest::boot`].
     pub fn depart(&mut self) -> Result<Option<Vec<u8>>, Error> {
         let Some((_, packet)) = self.sending.pop_front() else { return Ok(None) };
         let released = self.nic.release(&self.memory).and_then(|()| self.nic.wants_call(&self.memory, SEND));
@@ -144,12 +146,12 @@ impl Guest {
         self.coming.push_back(Frame::Packet(packet));
     }
 
-    /// Queues a message for guest init.
+    /// Queues a message for the guest's init.
     pub fn tell_init(&mut self, word: Vec<u8>) {
         self.coming.push_back(Frame::Word(word));
     }
 
-    /// Takes the messages of guest init.
+    /// Takes the messages of the guest's init.
     pub fn words(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.words)
     }
@@ -159,11 +161,11 @@ impl Guest {
         self.completion || !self.coming.is_empty()
     }
 
-    /// Delivers queued frames and interrupts at `t` while the kernel waits, and sets its request to `t`.
-    /// Packets without a free buffer wait for its next run.
+    /// Delivers queued frames and interrupts at `t` while the kernel waits, and sets the kernel's requested
+    /// wake-up to `t`. Packets without a free buffer wait for the kernel's next run.
     ///
     /// # Errors
-    /// As for [`Guest::boot`].
+    /// Errors of [`Guest::boot`].
     pub fn deliver(&mut self, t: u64) -> Result<(), Error> {
         self.calendar.advance(t);
         if !self.nic.is_up() {

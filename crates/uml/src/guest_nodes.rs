@@ -1,7 +1,8 @@
-//! Machines in virtual time: guest kernels that run commands.
+//! Guest kernels that run the commands of a scenario's nodes in virtual time: tasks, addresses, settings,
+//! results.
 //!
-//! As in real time: each node with commands is a guest kernel with an address that the others know by name.
-//! Its root is a folder of the host, and its commands start on schedule.
+//! As in real time, each node with commands is a guest kernel with an address that all other nodes know by
+//! name. Its root is a folder of the host, and its commands start on schedule.
 
 use crate::kernel_nodes::KernelNode;
 use crate::task::{NetworkCard, Program, ProgramResult, Programs, Task, TaskResult, Work};
@@ -18,11 +19,11 @@ use path::{ElementId, Network};
 use scenario::Model;
 use scenario::model::Linux;
 
-/// Sysctl settings applied before those of the scenario, as in real time.
+/// Sysctl settings applied before those of the scenario, equal to those in real time.
 const ALWAYS: &[(&str, &str)] = &[("net.ipv4.tcp_no_metrics_save", "1")];
-/// Prefix length of the addresses of all machines (RFC 2544).
+/// Prefix length of the addresses of all nodes (RFC 2544).
 const WIDTH: u8 = 15;
-/// Environment of programs, constant on all machines and repetitions.
+/// Environment of programs, equal at all nodes and in all repetitions.
 const VARIABLES: &[(&str, &str)] = &[
     ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
     ("HOME", "/root"),
@@ -93,7 +94,7 @@ pub(crate) fn task(
     })
 }
 
-/// Task of a guest that runs one program in the root of this system, whatever the scenario's machines use.
+/// Task of a guest that runs one program in the root of the host, whatever roots the scenario's nodes use.
 pub(crate) fn alone(host: &str, program: Program, kernels: &Kernels) -> Programs {
     let folder = kernels.folder.to_str().filter(|text| !text.contains('\n'));
     let variables = VARIABLES.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -108,7 +109,7 @@ pub(crate) fn alone(host: &str, program: Program, kernels: &Kernels) -> Programs
     }
 }
 
-/// Adds the addresses of all machines to the packet port of one.
+/// Adds the addresses of all nodes to the packet port of one node.
 pub(crate) fn introduce(model: &Model, network: &mut Network, packet_port: ElementId) {
     let now = network.now();
     network.enter(now, packet_port, |gate: &mut NodePort, _| {
@@ -144,13 +145,13 @@ fn ended(ran: ProgramResult) -> CommandExit {
     CommandExit { started: ran.begun, ended, status, lacks: ran.lacks.into_iter().collect() }
 }
 
-/// Sysctl settings of a guest.
+/// Sysctl settings of a guest kernel.
 pub(crate) fn settings(linux: &Linux) -> impl Iterator<Item = (String, String)> {
     let always = ALWAYS.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     always.chain(linux.sysctl.iter().cloned())
 }
 
-/// A result file of the guest; empty until it is done.
+/// A result file of the guest; empty until the guest is done.
 pub(crate) fn file(kernel_node: &KernelNode, name: &str) -> Result<Vec<u8>, Error> {
     if !kernel_node.guest.state().done {
         return Ok(Vec::new());

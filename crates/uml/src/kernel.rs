@@ -1,8 +1,9 @@
-//! Build of a User-Mode Linux kernel.
+//! Build of a User-Mode Linux kernel into a cache: sources, options, patches, guest programs, checks of
+//! features.
 //!
-//! Builds the kernel sources for the architecture `um` with the options in `kernel/config` and two patches.
-//! One sets a tick of 250 Hz as in distributions (with 100 Hz, timers are rounded to 10 ms). The other makes
-//! space for processors with many registers. Results are kept in a cache.
+//! Kernel sources are built for the architecture `um` with the options in `kernel/config` and two patches.
+//! One patch sets a tick of 250 Hz as in distributions (with 100 Hz, timers are rounded to 10 ms). The other
+//! patch makes space for processors with many registers.
 
 use crate::Error;
 use std::fs::{self, File};
@@ -29,7 +30,7 @@ const TOOLS: &[(&str, &str)] = &[
 ];
 /// Folder of kernel sources in distributions.
 const SOURCES: &str = "/usr/src";
-/// Sources of guest init, with the header file first, and of the randomness library.
+/// Sources of the guest's init (header file first), and of the randomness library.
 const INIT: &[(&str, &str)] = &[
     ("guest.h", include_str!("../guest/guest.h")),
     ("init.c", include_str!("../guest/init.c")),
@@ -42,7 +43,7 @@ const INIT: &[(&str, &str)] = &[
 ];
 const SEED: &[(&str, &str)] = &[("seed.c", include_str!("../guest/seed.c"))];
 
-/// Patch of a source file, applied if `from` is found in it.
+/// Patch of a source file, applied if the file contains `from`.
 struct Change {
     file: &'static str,
     from: &'static str,
@@ -62,14 +63,14 @@ const CHANGES: &[Change] = &[
     },
 ];
 
-/// Parameters of a build.
+/// Parameters of a kernel build.
 #[derive(Clone, Debug)]
 pub struct Build {
     /// Source tree, or an archive of one.
     pub source: PathBuf,
     /// Name of the kernel in the cache.
     pub name: String,
-    /// Parallel jobs.
+    /// Number of parallel jobs.
     pub jobs: usize,
 }
 
@@ -80,7 +81,7 @@ fn asked(what: impl Into<String>, mend: impl Into<String>) -> Error {
 /// Newest archive of kernel sources that is installed as a package.
 ///
 /// # Errors
-/// None is installed.
+/// No archive is installed.
 pub fn find_source() -> Result<PathBuf, Error> {
     let entries = fs::read_dir(SOURCES).into_iter().flatten().flatten().map(|entry| entry.path());
     let version = |path: &Path| -> Option<Vec<u32>> {
@@ -119,14 +120,14 @@ fn recipe() -> String {
     format!("{:016x}", base::rng::fnv1a(&texts))
 }
 
-/// Whether the cache has a kernel of this name with current options.
+/// Whether the cache has a kernel of this name with the current options.
 pub fn is_current(cache: &Path, name: &str) -> bool {
     let kernel = place(cache, name);
     let made = fs::read_to_string(kernel.with_file_name(RECIPE)).unwrap_or_default();
     kernel.is_file() && made.trim() == recipe()
 }
 
-/// File beside a kernel with the hash of its options.
+/// File beside a kernel in the cache with the hash of its options.
 const RECIPE: &str = "options";
 
 /// Path of a kernel of this name.
@@ -134,10 +135,10 @@ pub fn place(cache: &Path, name: &str) -> PathBuf {
     cache.join("kernels").join(name).join("linux")
 }
 
-/// Builds a kernel into the cache and returns its path; `progress` receives progress messages.
+/// Builds a kernel into the cache and returns its path; `progress` is called with messages.
 ///
 /// # Errors
-/// A tool is missing, or a step fails; the message has the end of its output.
+/// A tool is missing, or a step fails; the message contains the end of the step's output.
 pub fn build(what: &Build, cache: &Path, progress: &dyn Fn(&str)) -> Result<PathBuf, Error> {
     let missing = missing();
     if !missing.is_empty() {
@@ -157,7 +158,7 @@ pub fn build(what: &Build, cache: &Path, progress: &dyn Fn(&str)) -> Result<Path
         unpack(&what.source, &tree, progress)?;
     }
     let made = make(what, &tree, cache, progress);
-    // A copied tree makes the next build incremental; an unpacked archive is large and not needed again.
+    // A copied tree makes the next build incremental; an unpacked archive is large and is removed.
     if !whole && made.is_ok() {
         let _ = fs::remove_dir_all(&tree);
     }
@@ -179,7 +180,7 @@ fn unpack(archive: &Path, tree: &Path, progress: &dyn Fn(&str)) -> Result<(), Er
     step("unpacking", &mut tar, &tree.with_extension("log"))
 }
 
-/// Copies newer files of a user's tree, which stays unchanged.
+/// Copies the newer files of a user's source tree, which stays unchanged.
 fn copy_tree(source: &Path, tree: &Path, progress: &dyn Fn(&str)) -> Result<(), Error> {
     if !source.join("arch/um/Kconfig").is_file() {
         return Err(asked(
@@ -254,7 +255,7 @@ fn make(what: &Build, tree: &Path, cache: &Path, progress: &dyn Fn(&str)) -> Res
     Ok(kernel)
 }
 
-/// Runs one step; output goes to `log`, and its end into the error message.
+/// Runs one step of the build; its output goes to `log`, and the end of the output into the error.
 fn step(name: &str, command: &mut Command, log: &Path) -> Result<(), Error> {
     let open = || -> io::Result<(File, File)> {
         let file = File::create(log)?;
@@ -275,15 +276,15 @@ fn step(name: &str, command: &mut Command, log: &Path) -> Result<(), Error> {
     ))
 }
 
-/// Guest init and the randomness library, compiled once from embedded sources and cached.
+/// The guest's init and the randomness library, compiled once from embedded sources and cached.
 ///
 /// # Errors
-/// There is no compiler, or no static library to link guest init with.
+/// There is no compiler, or no static C library.
 pub fn guest_programs(cache: &Path) -> Result<(PathBuf, PathBuf), Error> {
     let texts: String = INIT.iter().chain(SEED).flat_map(|(name, text)| [*name, *text]).collect();
     let folder = cache.join("guest").join(format!("{:016x}", base::rng::fnv1a(&texts)));
     let (init, seed) = (folder.join("init"), folder.join("seed.so"));
-    // One thread of this process compiles.
+    // Only one thread of this process compiles.
     static MAKING: Mutex<()> = Mutex::new(());
     let _making = MAKING.lock();
     if init.is_file() && seed.is_file() {
@@ -312,7 +313,7 @@ pub fn guest_programs(cache: &Path) -> Result<(PathBuf, PathBuf), Error> {
 /// Checks that a kernel has overlay file systems, which programs need for a writable root.
 ///
 /// # Errors
-/// It has none, or cannot be read.
+/// The kernel has no overlay file system, or cannot be read.
 pub fn has_overlays(kernel: &Path) -> Result<(), Error> {
     let shown = kernel.display();
     let bytes = fs::read(kernel).map_err(Error::of(format!("reading the kernel `{shown}`")))?;
@@ -331,7 +332,7 @@ const OVERLAYS: &[u8] = b"upperdir";
 /// Checks that a kernel has DCCP with CCID 3.
 ///
 /// # Errors
-/// It has none, or cannot be read.
+/// The kernel has no DCCP with CCID 3, or cannot be read.
 pub fn has_dccp(kernel: &Path) -> Result<(), Error> {
     let shown = kernel.display();
     let bytes = fs::read(kernel).map_err(Error::of(format!("reading the kernel `{shown}`")))?;
@@ -350,7 +351,7 @@ const CCID3: &[u8] = b"TCP-Friendly Rate Control";
 /// Release of a kernel, queried without a boot.
 ///
 /// # Errors
-/// It is no User-Mode Linux kernel, or lacks time travel.
+/// The file is no User-Mode Linux kernel, or lacks time travel.
 pub fn probe(kernel: &Path) -> Result<String, Error> {
     let shown = kernel.display();
     let bytes = fs::read(kernel).map_err(Error::of(format!("reading the kernel `{shown}`")))?;

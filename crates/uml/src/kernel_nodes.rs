@@ -1,18 +1,18 @@
-//! Kernels at the packet ports of a network: flow ends, machines with programs, PCUs.
+//! Guest kernels at the packet ports of a network: flow ends, nodes with programs, PCUs.
 
 use crate::guest::Guest;
 use host::ExternalUdp;
 use path::{ElementId, Network};
 
-/// A kernel and its packet port into the network.
+/// A guest kernel with its packet port into the network.
 pub struct KernelNode {
     /// Guest kernel.
     pub guest: Guest,
     /// Element of the packet port.
     pub packet_port: ElementId,
-    /// Kind of packet port.
+    /// Role of the kernel.
     pub kind: KernelRole,
-    /// Workload that uses the kernel's connections, if any.
+    /// Element of the workload that uses the kernel's connections, if any.
     pub remote: Option<ElementId>,
 }
 
@@ -29,6 +29,6 @@ pub enum KernelRole {
     Flow,
     /// Node with programs: a [`host::NodePort`].
     Machine,
-    /// PCU: a [`radio::pcu::Station`], which exchanges messages without packets.
+    /// PCU: a `radio::pcu::Station`, which exchanges messages without packets.
     Pcu,
 }

@@ -1,11 +1,13 @@
-//! Real Linux kernels as endpoints in virtual time.
+//! Real Linux kernels as endpoints in virtual time: User-Mode Linux guests, their calendar, network card and
+//! driver.
 //!
-//! A User-Mode Linux kernel runs as an ordinary process. With `time-travel=ext` it owns no clock but queries a
-//! calendar for the time ([`calendar`]). Its network card is implemented here as well ([`nic`], over
-//! [`vhost`] messages and [`ring`] queues). Both are free of I/O; [`guest`] owns the process and its sockets.
-//! [`drive`] alternates between network and kernels, [`once`] plays a repetition of a scenario.
+//! A User-Mode Linux kernel runs as an ordinary process. With `time-travel=ext` it does not advance its clock
+//! but queries a calendar for the time ([`calendar`]). Its network card is implemented here as well ([`nic`],
+//! over [`vhost`] messages and [`ring`] queues). Calendar and network card are free of I/O; [`guest`] owns
+//! the process and its sockets. [`drive`] alternates between network and kernels, [`once`] runs a repetition
+//! of a scenario.
 //!
-//! Input reaches a kernel only while every kernel waits, so a run is deterministic. Linux only.
+//! Input is delivered to a kernel only while every kernel waits, so a run is deterministic. Linux only.
 
 pub mod calendar;
 pub mod kernel;
@@ -48,16 +50,16 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Reason why kernels could not be run.
+/// Reason why guest kernels could not be run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A kernel violated a protocol, or died.
+    /// A kernel violated a protocol, or exited.
     #[error("the kernel of {name}: {what}{console}")]
     Guest {
         /// Name of the guest.
         name: String,
-        /// Event.
+        /// What happened.
         what: String,
         /// Last lines of its console; may be empty.
         console: String,
@@ -72,7 +74,7 @@ pub enum Error {
         /// Error of the system.
         source: io::Error,
     },
-    /// The scenario requires something not available in virtual time.
+    /// The scenario requires a feature that is not available in virtual time.
     #[error("{what}")]
     Asked {
         /// Requirement.
@@ -119,7 +121,7 @@ impl Error {
 /// Kernel time at t = 0 of the network, which leaves time to boot.
 pub const BOOT: base::Span = base::Span::from_secs(2);
 
-/// Plays one repetition: not supported on this system.
+/// Runs one repetition: not supported on this system.
 ///
 /// # Errors
 /// Always: guest kernels need Linux.
@@ -134,7 +136,7 @@ pub fn once(
     Err(Error::Asked { what: "kernels in virtual time need Linux".into(), mend: String::new() })
 }
 
-/// Number of console lines of a dead kernel in an error message.
+/// Number of console lines of an exited kernel in an error message.
 const LINES: usize = 12;
 
 /// Paths and limits of guest kernels.
@@ -150,9 +152,9 @@ pub struct Kernels {
     pub chance: PathBuf,
     /// Parent of the working folders of guests.
     pub place: PathBuf,
-    /// Real time that a running kernel may be silent.
+    /// Real time for which a running kernel may be silent.
     pub patience: Duration,
-    /// Folder in which programs start, if it exists below their root; relative roots are resolved from here.
+    /// Folder in which programs start, if it exists below their root; base of relative roots.
     pub folder: PathBuf,
 }
 
@@ -165,7 +167,7 @@ impl Kernels {
         let Some(name) = name else { return Ok(self.kernel.clone()) };
         let path = if name.contains('/') { PathBuf::from(name) } else { self.named.join(name).join("linux") };
         if path.is_file() {
-            // Absolute, since the kernel starts in another folder.
+            // Absolute path, since the kernel starts in another folder.
             return Ok(std::path::absolute(&path).unwrap_or(path));
         }
         Err(Error::Asked {
@@ -177,14 +179,14 @@ impl Kernels {
     }
 }
 
-/// Recorded data of a run.
+/// Optional records of a run.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Events of path and transport.
+    /// Record the events of path and transport.
     pub trace: bool,
-    /// Packets at the packet ports.
+    /// Capture the packets at the packet ports.
     pub capture: bool,
-    /// Interval of `TCP_INFO` samples of senders, in virtual time; none: only at the end.
+    /// Interval of `TCP_INFO` samples of senders, in virtual time; none: one sample at the end.
     pub look: Option<base::Span>,
 }
 
@@ -192,17 +194,17 @@ pub struct Options {
 #[cfg(target_os = "linux")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// Facts, as in real time.
+    /// Start, end and exit status, as in real time.
     pub facts: netns::job::CommandFacts,
     /// Standard output and standard error.
     pub wrote: [Vec<u8>; 2],
 }
 
-/// Result of a repetition.
+/// Result of a repetition with kernels.
 pub struct KernelOutcome {
-    /// Measurements, as of models.
+    /// Outcome with the metrics of all flows.
     pub ran: lab::once::RunOutcome,
-    /// Kernel facts of real flows, by index in the model.
+    /// Kernel counters and `TCP_INFO` of real flows, by index in the model.
     pub facts: Vec<Option<FlowFacts>>,
     /// Results of commands, by index in the model.
     #[cfg(target_os = "linux")]

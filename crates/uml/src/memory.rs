@@ -1,14 +1,12 @@
-//! Guest memory mapped from files.
-//!
-//! The kernel hands over one file per region.
+//! Memory of a guest kernel, one file per memory region: reads and writes for the virtqueues.
 
 use crate::nic::Region;
 use crate::ring::{self, Memory};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
-/// Guest memory by region and file. It is accessed by system calls: if a guest truncates its file, the result
-/// is an error, where a mapping would cause SIGBUS.
+/// Guest memory by region and file. It is accessed by system calls: if a guest truncates its file, the call
+/// returns an error, where access to mapped memory would cause SIGBUS.
 #[derive(Default)]
 pub(crate) struct Mapped(pub(crate) Vec<(Region, File)>);
 

@@ -1,7 +1,8 @@
-//! Virtio network card of a guest over vhost-user.
+//! Virtio network card of a guest kernel over vhost-user: feature negotiation, receive and transmit queues,
+//! messages of the guest's init.
 //!
-//! The device answers vhost-user requests, takes frames from one queue and places frames into the other. It
-//! offers no checksum or segmentation offload, so packets pass as on a wire.
+//! The device answers vhost-user requests, takes frames from one virtqueue and places frames into the other.
+//! It offers no checksum or segmentation offload, so packets have the format of the wire.
 
 use crate::ring::{self, Chain, Memory, Places, Ring};
 use crate::vhost::{self, Message, Request};
@@ -16,10 +17,10 @@ pub const SEND: u32 = 1;
 const HEAD: usize = 12;
 /// Length of an Ethernet header.
 const ETHERNET: usize = 14;
-/// Largest frame: no IP packet is larger.
+/// Largest frame, bytes: the largest IP packet with its headers.
 const LARGEST: u64 = (HEAD + ETHERNET + 65_535) as u64;
-/// EtherType of messages between guest init and simulator, from the experimental range of IEEE 802. Programs
-/// and IP counters do not see them.
+/// EtherType of messages between the guest's init and the simulator, from the experimental range of IEEE 802.
+/// Programs and IP counters do not see these frames.
 const WORDS: [u8; 2] = [0x88, 0xb5];
 /// Offered device features: VIRTIO_F_VERSION_1, vhost-user protocol features, VIRTIO_NET_F_MAC.
 const FEATURES: u64 = 1 << 32 | 1 << 30 | 1 << 5;
@@ -30,7 +31,7 @@ const MTU_AT: usize = 10;
 /// MTU for which drivers allocate receive buffers by default, bytes.
 const USUAL: u32 = 1500;
 /// Required protocol features: acknowledged requests, backend channel, configuration, in-band notifications.
-/// Without all of them, interrupts of the kernel would have no position in the calendar.
+/// Without all of them, interrupts of the kernel would have no defined time in the calendar.
 const PROTOCOL: u64 = 1 << 3 | 1 << 5 | 1 << 9 | 1 << 14;
 
 /// Protocol violation of the kernel's driver.
@@ -40,11 +41,11 @@ pub enum NicFault {
     Message(vhost::VhostFault),
     /// Invalid queue.
     Ring(ring::RingFault),
-    /// The driver did not accept required features; these bits are missing.
+    /// The driver did not accept required features; value: the missing bits.
     Features(u64),
     /// Unknown queue index.
     Queue(u32),
-    /// Memory regions and files do not match.
+    /// Numbers of memory regions and of files differ.
     Memory,
 }
 
@@ -102,7 +103,7 @@ pub enum Effect {
 pub enum Frame {
     /// An IP packet.
     Packet(Vec<u8>),
-    /// Message of guest init to the simulator, invisible to the network.
+    /// Message of the guest's init to the simulator, invisible to the network.
     Word(Vec<u8>),
 }
 
@@ -112,16 +113,16 @@ pub struct Nic {
     mac: [u8; 6],
     rings: [Ring; 2],
     enabled: [bool; 2],
-    /// Largest received packet, bytes; none: default buffers suffice.
+    /// Largest packet that the card can receive, bytes; none: default buffers suffice.
     largest: Option<u16>,
-    /// It holds the buffers of sent packets until they have left the card.
+    /// Whether a sent packet's buffer is returned only when the packet leaves the card.
     keeps: bool,
     kept: VecDeque<Chain>,
 }
 
 impl Nic {
-    /// A card with this hardware address, for received packets of at most `largest` bytes. With `keeps`, the
-    /// buffer of a sent packet is returned at [`Nic::release`], otherwise at once.
+    /// Network card with this hardware address, for received packets of at most `largest` bytes. With
+    /// `keeps`, the buffer of a sent packet is returned at [`Nic::release`], otherwise at once.
     pub fn new(mac: [u8; 6], keeps: bool, largest: u32) -> Nic {
         let ring = |index| Ring { index, ..Ring::default() };
         let rings = [ring(RECEIVE), ring(SEND)];
@@ -129,7 +130,7 @@ impl Nic {
         Nic { mac, rings, enabled: [false; 2], largest, keeps, kept: VecDeque::new() }
     }
 
-    /// Both queues are enabled.
+    /// Whether both queues are enabled.
     pub fn is_up(&self) -> bool {
         self.enabled == [true; 2]
     }
@@ -155,7 +156,7 @@ impl Nic {
                 let taken = u32::from(self.ring(queue)?.taken);
                 return Ok((Some(m.reply(&[queue.to_le_bytes(), taken.to_le_bytes()].concat())), effect));
             }
-            // Without the MTU feature, its receive buffers are too small for large packets.
+            // Without the MTU feature, the driver's receive buffers are too small for large packets.
             Request::SetFeatures => has(m.u64_at(0)?, self.features() & !(1 << 5))?,
             Request::SetProtocolFeatures => has(m.u64_at(0)?, PROTOCOL)?,
             Request::SetOwner => {}
@@ -232,7 +233,7 @@ impl Nic {
         Ok(out)
     }
 
-    /// Returns the buffer of the oldest held packet, which has left the card.
+    /// Returns the buffer of the oldest packet in the card, which has left the card.
     ///
     /// # Errors
     /// The queue is invalid.
@@ -243,7 +244,7 @@ impl Nic {
         }
     }
 
-    /// Places an IP packet into a receive buffer; false if none is left.
+    /// Places an IP packet into a receive buffer; false without a free buffer.
     ///
     /// # Errors
     /// The queue is invalid.
@@ -252,7 +253,7 @@ impl Nic {
         self.lay(memory, if six { [0x86, 0xdd] } else { [0x08, 0x00] }, packet)
     }
 
-    /// Places a message for guest init into a receive buffer; false if none is left.
+    /// Places a message for the guest's init into a receive buffer; false without a free buffer.
     ///
     /// # Errors
     /// The queue is invalid.

@@ -1,7 +1,8 @@
-//! One repetition with real kernels in virtual time.
+//! Run of one repetition with real kernels in virtual time: start of guests at flow ends, nodes and PCUs, end
+//! of the workloads, reports.
 //!
-//! As with models, but each real flow end is a guest kernel with a task. The kernels boot, take turns with
-//! the network until all workloads are done, and report.
+//! Each real flow end is a guest kernel with a task; all other elements are models. The kernels boot, take
+//! turns with the network until all workloads are done, and report.
 
 use crate::calendar::NEVER;
 use crate::drive::{Driver, Next};
@@ -29,15 +30,15 @@ use transport::tcp::Role;
 
 /// Time after the limit within which a guest reports.
 const GRACE: Span = Span::from_secs(2);
-/// Guest memory with which the kernel chooses its default buffer sizes.
+/// Guest memory, MiB, with which the kernel chooses its default buffer sizes.
 const MEMORY_MIB: u32 = 512;
 
-/// Plays repetition `repetition` of a model in virtual time, with real kernels where the model requires them.
+/// Runs repetition `repetition` of a model in virtual time, with real kernels where the model requires them.
 /// `stop`, once set, ends the run early.
 ///
 /// # Errors
-/// [`Error::Asked`] if a requirement of the model is not available; otherwise an error of a kernel or the
-/// system.
+/// [`Error::Asked`] if a requirement of the model is not available; [`Error::Guest`] or [`Error::Refused`] if
+/// a kernel or the system fails.
 pub fn once(
     model: &Model,
     repetition: u64,
@@ -53,19 +54,19 @@ pub fn once(
     Ok(KernelOutcome { ran, facts, commands, capture })
 }
 
-/// Virtual time in turns: the network and the kernels, whichever has the next event.
+/// Clock in virtual time: the network and the kernels take turns in event order.
 struct Turns<'a> {
     kernels: &'a Kernels,
     options: &'a Options,
     stop: &'a AtomicBool,
-    /// Workloads in the network that use connections of a kernel: by flow, the active end first.
+    /// Workloads in the network that use connections of a kernel, by flow; active end first.
     remotes: Vec<[Option<ElementId>; 2]>,
-    /// Models opposite a kernel.
+    /// Elements of model endpoints whose other end is a kernel.
     wired: Vec<ElementId>,
     played: Played,
 }
 
-/// Results of a repetition beside the measurements of its flows.
+/// Results of a repetition in addition to the metrics of its flows.
 #[derive(Default)]
 struct Played {
     facts: Vec<Option<FlowFacts>>,
@@ -73,7 +74,7 @@ struct Played {
     capture: Option<Capture>,
 }
 
-/// Kernels of a repetition: those of flow ends, with flow and side, then those of machines.
+/// Kernels of a repetition: those of flow ends, with flow and side, then those of nodes.
 #[derive(Default)]
 struct Posts {
     kernel_nodes: Vec<KernelNode>,
@@ -149,7 +150,7 @@ impl Turns<'_> {
         Ok(())
     }
 
-    /// Starts the kernels of machines with commands.
+    /// Starts the kernels of nodes with commands.
     fn start_machines(&self, run: &mut Run<'_>, all: &mut Posts) -> Result<(), Error> {
         let model = run.model;
         for (&node, &packet_port) in model.stations.iter().zip(&run.world.stations) {
@@ -201,7 +202,7 @@ impl Turns<'_> {
 /// End of a repetition: workloads in the network, datagrams in flight, reports of the kernels.
 struct Ending<'a> {
     pending: Pending,
-    /// Datagram flows: ledger of their data, and their ends.
+    /// Datagram flows: index of the ledger of their data, and their ends.
     flying: Vec<(usize, Ends)>,
     limit: Time,
     stop: &'a AtomicBool,
@@ -226,7 +227,7 @@ impl<'a> Ending<'a> {
             self.hushed = true;
             return Next::Hush;
         }
-        // The last datagrams have left by then.
+        // The last datagrams have left the sender's card by then.
         let silent = |kernel_node: &KernelNode| {
             !speaks(network, kernel_node) || kernel_node.guest.next_departure() == NEVER && done(kernel_node)
         };
@@ -246,7 +247,8 @@ impl<'a> Ending<'a> {
     }
 }
 
-/// Hands the reports of the kernels of flows to their ports: the facts of each flow, and whether all workloads were done.
+/// Passes the reports of the flows' kernels to their packet ports: counters of each flow, and whether all
+/// workloads are done.
 fn settle(
     run: &mut Run<'_>,
     kernel_nodes: &[KernelNode],
@@ -270,7 +272,8 @@ fn settle(
     Ok((facts, complete))
 }
 
-/// Report of one end: from the workload that uses its connections, or from the kernel's own transfer.
+/// Report of one flow end: from the workload that uses the kernel's connections, or from the kernel's own
+/// transfer.
 fn report(
     network: &Network,
     kernel_node: &KernelNode,
@@ -350,8 +353,8 @@ fn task(flow: &Flow, linux: &Linux, ends: Ends, limit: Time, options: &Options, 
     }
 }
 
-/// Adds workloads that use a kernel's connections, by flow, the active end first. None for bulk data, which
-/// the guest transfers itself, unless the reader has a rate limit; and none at a model's end.
+/// Adds workloads that use a kernel's connections, by flow; active end first. None for bulk data, which the
+/// guest transfers itself, unless the reader has a rate limit; none at a model's end.
 fn remotes(model: &Model, world: &mut World, seed: Seed) -> Vec<[Option<ElementId>; 2]> {
     let mut all = Vec::with_capacity(model.flows.len());
     for (i, flow) in model.flows.iter().enumerate() {
@@ -386,7 +389,7 @@ fn remotes(model: &Model, world: &mut World, seed: Seed) -> Vec<[Option<ElementI
     all
 }
 
-/// Ends of workloads that run in the network: those of models, and those over a kernel's connections.
+/// Ends of workloads that run in the network: those of models, and those that use a kernel's connections.
 fn hosts(model: &Model, world: &World, remotes: &[[Option<ElementId>; 2]]) -> Vec<Ends> {
     let flows = model.flows.iter().zip(&world.flows).zip(remotes);
     // For bulk data with a duration or without limit, the writing kernel determines the end.
@@ -404,7 +407,7 @@ fn hosts(model: &Model, world: &World, remotes: &[[Option<ElementId>; 2]]) -> Ve
         .collect()
 }
 
-/// Whether all data sent on these flows have arrived or are lost. Datagrams are not acknowledged, so the
+/// Whether all data sent on these flows have been delivered or lost. Datagrams are not acknowledged, so the
 /// workload does not wait for the last ones.
 fn landed(network: &Network, flows: &[(usize, Ends)]) -> bool {
     let counters = |id| network.element::<FlowPort>(id).map(FlowPort::counters).unwrap_or_default();
@@ -414,7 +417,7 @@ fn landed(network: &Network, flows: &[(usize, Ends)]) -> bool {
     })
 }
 
-/// A result file of a guest; empty if the run ended before.
+/// Text of a guest's result file; empty if the run ended before the file was written.
 fn text(kernel_node: &KernelNode, name: &str) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&file(kernel_node, name)?).into_owned())
 }
@@ -423,7 +426,7 @@ fn task_result(kernel_node: &KernelNode) -> Result<TaskResult, Error> {
     Ok(TaskResult::read(&text(kernel_node, "told")?))
 }
 
-/// Adds the facts of one flow end; `TCP_INFO` is that of the sender.
+/// Adds the counters of one flow end; `TCP_INFO` is that of the sender.
 fn note(
     facts: &mut FlowFacts,
     kernel_node: &KernelNode,
@@ -442,7 +445,7 @@ fn note(
     facts.from = counters;
     facts.history = result.history.clone();
     facts.info = facts.history.last().map(|(_, info)| *info).unwrap_or_default();
-    // The last sample is from the end, even without a change.
+    // The last sample is from the end of the flow, even if nothing changed.
     if let [.., (_, before), _] = &facts.history[..]
         && before.window() == facts.info.window()
     {

@@ -1,7 +1,8 @@
-//! PCUs in virtual time: each cell with a real one has a guest kernel in which the program runs.
+//! PCU programs in virtual time: a guest kernel for each cell with a real PCU, its task, and capture of its
+//! messages.
 //!
-//! Guest init acts as base station and SGSN on the sockets of the PCU program. Messages are exchanged with
-//! the cell's [`radio::pcu::Station`] in the network (`guest/pcu.c`).
+//! The guest's init acts as base station and SGSN on the sockets of the PCU program. Messages are exchanged
+//! with the cell's [`radio::pcu::Station`] in the network (`guest/pcu.c`).
 
 use crate::kernel_nodes::KernelNode;
 use crate::task::{NetworkCard, Program, Task, Work};
@@ -19,21 +20,22 @@ use scenario::build::{World, radio as bearers};
 use scenario::model::radio::BearerKind;
 use std::net::Ipv4Addr;
 
-/// Socket of the base station, and configuration file of the program.
+/// Path of the base station's socket.
 const SOCKET: &str = "/tmp/williwaw-pcu";
+/// Path of the program's configuration file.
 const CONFIGURATION: &str = "/tmp/williwaw-pcu.cfg";
 
-/// A cell with a real PCU.
+/// A cell whose PCU is a program.
 pub(crate) struct Cell {
-    /// Name.
+    /// Name of the cell.
     pub(crate) name: String,
-    /// Element.
+    /// Element of the cell.
     pub(crate) station: ElementId,
     program: Pcu,
     configuration: String,
 }
 
-/// The cells of a model with a real PCU.
+/// Cells of a model with a real PCU.
 pub(crate) fn cells(model: &Model, world: &World) -> Vec<Cell> {
     let mut all: Vec<Cell> = Vec::new();
     for (i, bearer) in model.bearers.iter().enumerate() {
@@ -51,7 +53,7 @@ pub(crate) fn cells(model: &Model, world: &World) -> Vec<Cell> {
 }
 
 impl Cell {
-    /// Task of its guest.
+    /// Task of the cell's guest.
     pub(crate) fn task(&self, limit: Time, kernels: &Kernels) -> Result<Task, Error> {
         let path = self.program.path();
         if !std::path::Path::new("/").join(path).is_file() {
@@ -77,7 +79,8 @@ impl Cell {
     }
 }
 
-/// Adds a message between PCU and cell to the capture, if any: a radio block in GSMTAP, or a Gb datagram.
+/// Adds a message between PCU and cell to the packet capture, if any: a radio block in GSMTAP, or a Gb
+/// datagram.
 pub(crate) fn keep(capture: &mut Option<Capture>, kernel_node: usize, at: Time, message: &Message) {
     let Some(capture) = capture else { return };
     let Some((port, payload)) = tap::datagram(message) else { return };
@@ -92,7 +95,7 @@ pub(crate) fn keep(capture: &mut Option<Capture>, kernel_node: usize, at: Time, 
     capture.add(kernel_node, PacketMeta { t: at, number: None, after: 0, late: None }, &packet);
 }
 
-/// Closes the cells of all PCUs: no messages pass from now on.
+/// Closes the cells of all PCUs: they discard all later messages.
 pub(crate) fn close(run: &mut Run<'_>, kernel_nodes: &[KernelNode]) {
     for kernel_node in kernel_nodes {
         let now = run.world.network.now();

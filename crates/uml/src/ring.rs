@@ -1,7 +1,8 @@
-//! Split virtqueue (virtio 1.2, section 2.7).
+//! Split virtqueue of a network card (virtio 1.2, section 2.7): descriptor chains taken from and returned to
+//! the driver.
 //!
-//! Descriptor table, available ring and used ring lie in guest memory. The guest may write anything there, so
-//! all values are validated.
+//! Descriptor table, available ring and used ring lie in guest memory. The guest may write any value there,
+//! so all values are validated.
 
 use std::fmt;
 
@@ -24,13 +25,13 @@ pub trait Memory {
 pub enum RingFault {
     /// Address range outside of guest memory: address, length.
     Outside(u64, u64),
-    /// The queue has no address, or an invalid size.
+    /// The queue has no addresses, or an invalid size.
     Unready(u32),
     /// A descriptor chain that loops, or leaves the table.
     Chain,
-    /// More entries are available than the queue holds.
+    /// More entries are available than the queue has.
     Offered,
-    /// A buffer larger than any packet, or too small for one.
+    /// A buffer larger than any packet, or too small for the data.
     Buffer(u64),
 }
 
@@ -49,10 +50,11 @@ impl fmt::Display for RingFault {
 /// Largest queue size. Linux uses 256; with the maximum of 32 768, a hostile driver could cause reads of
 /// gigabytes.
 const LARGEST: u16 = 1024;
-/// Descriptor flags: another one follows (`NEXT`); writable by the device (`WRITE`); table of descriptors
-/// (`INDIRECT`).
+/// Descriptor flag: another descriptor follows.
 const NEXT: u16 = 1;
+/// Descriptor flag: the device may write the buffer.
 const WRITE: u16 = 2;
+/// Descriptor flag: the buffer is a table of descriptors.
 const INDIRECT: u16 = 4;
 
 /// A queue as configured by the guest.
@@ -62,7 +64,7 @@ pub struct Ring {
     pub index: u32,
     /// Number of descriptors.
     pub size: u16,
-    /// Addresses of its parts, once configured.
+    /// Addresses of table and rings, once configured.
     pub places: Option<Places>,
     /// Chains taken so far, modulo 2^16.
     pub taken: u16,
@@ -70,7 +72,7 @@ pub struct Ring {
     pub used: u16,
 }
 
-/// Guest addresses of the parts of a queue.
+/// Guest addresses of table and rings of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Places {
     /// Descriptor table.
@@ -81,12 +83,13 @@ pub struct Places {
     pub used: u64,
 }
 
-/// A descriptor chain that was taken.
+/// A descriptor chain taken from the available ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     head: u16,
-    /// Address and length of the parts: readable ones, and writable ones.
+    /// Address and length of the readable buffers.
     read: Vec<(u64, u32)>,
+    /// Address and length of the buffers that the device may write.
     write: Vec<(u64, u32)>,
 }
 
@@ -104,7 +107,7 @@ impl Ring {
         }
     }
 
-    /// Takes the next available chain, if any.
+    /// Takes the next chain from the available ring, if any.
     ///
     /// # Errors
     /// The queue content is invalid.
@@ -146,7 +149,7 @@ impl Ring {
         Err(RingFault::Chain)
     }
 
-    /// Returns a chain with `written` bytes.
+    /// Returns a chain to the used ring, with `written` bytes.
     ///
     /// # Errors
     /// The queue is not mapped.

@@ -1,6 +1,7 @@
-//! System calls of the guest driver: every `unsafe` of this crate.
+//! System calls of guest kernel processes: start options, kill, poll, receipt of files; all `unsafe` code of
+//! this crate.
 //!
-//! Each function does one call with memory that it owns.
+//! Each function makes one kind of call with memory that it owns.
 #![allow(unsafe_code, reason = "calls that no safe interface of ours covers; each says why it is sound")]
 
 use std::io;
@@ -12,8 +13,8 @@ fn check(result: libc::c_int) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Makes `command` start with fixed addresses (no ASLR), without core dumps, and with SIGKILL when the parent
-/// thread dies.
+/// Sets up `command` to start with fixed addresses (no ASLR), without core dumps, and with SIGKILL when the
+/// parent thread dies.
 pub(crate) fn tame(command: &mut Command) {
     let us = std::process::id();
     let tame = move || {
@@ -21,7 +22,7 @@ pub(crate) fn tame(command: &mut Command) {
         // SAFETY: `setrlimit` reads the one structure it is given; the others touch no memory.
         unsafe {
             check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong))?;
-            // The parent may have died before.
+            // The parent may have exited before.
             if libc::getppid() as u32 != us {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
@@ -41,9 +42,9 @@ pub(crate) fn kill_group(leader: u32) {
     unsafe { libc::kill(-leader, libc::SIGKILL) };
 }
 
-/// Which of these are readable or closed, within `ms` milliseconds.
+/// Which of these descriptors are readable or closed, within `ms` milliseconds.
 pub(crate) fn wait<const N: usize>(fds: [Option<RawFd>; N], ms: i32) -> io::Result<[bool; N]> {
-    // An entry of -1 is passed over.
+    // `poll` ignores an entry of -1.
     let mut list = fds.map(|fd| libc::pollfd { fd: fd.unwrap_or(-1), events: libc::POLLIN, revents: 0 });
     // SAFETY: the kernel writes `revents` of as many entries as the array has.
     let n = unsafe { libc::poll(list.as_mut_ptr(), N as libc::nfds_t, ms) };
@@ -54,13 +55,13 @@ pub(crate) fn wait<const N: usize>(fds: [Option<RawFd>; N], ms: i32) -> io::Resu
     Ok(list.map(|one| one.revents != 0))
 }
 
-/// Most files attached to a message: one per memory region of a guest.
+/// Bound of files attached to a message: one per memory region of a guest.
 const MOST: usize = 8;
 
 #[repr(C, align(8))]
 struct Control([u8; 128]);
 
-/// Reads available bytes, up to the length of `to`, and the attached files.
+/// Reads available bytes, at most the length of `to`, and the attached files.
 pub(crate) fn receive(socket: &impl AsRawFd, to: &mut [u8], files: &mut Vec<OwnedFd>) -> io::Result<usize> {
     let mut control = Control([0; 128]);
     let mut part = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };

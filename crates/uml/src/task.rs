@@ -1,6 +1,7 @@
-//! Task of a guest kernel and its result, as text.
+//! Task of a guest kernel and its result, as text: network card, settings, workload or programs; completion,
+//! `TCP_INFO` samples, exit statuses.
 //!
-//! Task and result are texts of one `key value` pair per line; `TCP_INFO` is in hexadecimal. `guest/init.c`
+//! Task and result are text with one `key value` pair per line; `TCP_INFO` is in hexadecimal. `guest/init.c`
 //! reads tasks and writes results.
 
 use crate::BOOT;
@@ -18,9 +19,9 @@ pub struct Task {
     pub card: NetworkCard,
     /// Sysctl settings by full name.
     pub sysctl: Vec<(String, String)>,
-    /// End of the task, completed or not.
+    /// Time at which the guest ends its work, done or not.
     pub until: Time,
-    /// Work.
+    /// Workload or programs.
     pub work: Work,
 }
 
@@ -44,7 +45,7 @@ pub struct NetworkCard {
 pub enum Work {
     /// One end of a bulk transfer.
     Bulk(Bulk),
-    /// One end of the connections of a workload in the simulator ([`crate::words`]).
+    /// One end of the connections of a workload in the simulator ([`crate::workload_protocol`]).
     Lines(ConnectionTask),
     /// One end of a datagram flow whose workload is in the simulator.
     Datagrams(Datagrams),
@@ -57,7 +58,7 @@ pub enum Work {
 /// One end of a datagram flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagrams {
-    /// It sends the datagrams.
+    /// Whether this end sends the datagrams.
     pub sends: bool,
     /// Address of the other end.
     pub peer: IpAddr,
@@ -68,7 +69,7 @@ pub struct Datagrams {
 /// One end of connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionTask {
-    /// It is the active end.
+    /// Whether this is the active end.
     pub opens: bool,
     /// Address of the other end.
     pub peer: IpAddr,
@@ -81,7 +82,7 @@ pub struct ConnectionTask {
 /// One end of a bulk transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bulk {
-    /// It connects and writes; otherwise it accepts and reads.
+    /// True: connects and writes. False: accepts and reads.
     pub sends: bool,
     /// Address of the other end.
     pub peer: IpAddr,
@@ -89,13 +90,13 @@ pub struct Bulk {
     pub protocol: Protocol,
     /// Congestion control; none: the kernel's default.
     pub cc: Option<String>,
-    /// Start of the connection.
+    /// Start time of the connection.
     pub start: Time,
     /// Bytes to send; none: unlimited.
     pub bytes: Option<u64>,
     /// Interval of `TCP_INFO` samples; none: only at the end.
     pub look: Option<Span>,
-    /// It reads only on request ([`crate::words`]).
+    /// Whether it reads only on request ([`crate::workload_protocol`]).
     pub slowly: bool,
 }
 
@@ -125,7 +126,7 @@ pub struct Program {
     pub run: String,
     /// Start time.
     pub start: Time,
-    /// Server: started before t = 0 if `start` is 0, and not awaited.
+    /// Server: started before t = 0 if `start` is 0; the run does not wait for its end.
     pub serves: bool,
 }
 
@@ -139,7 +140,7 @@ impl Task {
             for (i, command) in programs.commands.iter().enumerate() {
                 files.push((format!("command.{i}"), command.run.clone()));
             }
-            // Without triggers, the listening socket is not created.
+            // Without triggers, no listening socket is created.
             if !programs.triggers.is_empty() {
                 files.push(("triggers".to_owned(), programs.triggers.join("\n")));
             }
@@ -242,17 +243,17 @@ fn number(protocol: Protocol) -> u16 {
     }
 }
 
-/// Most programs of a node.
+/// Maximum number of programs of a node.
 pub const PROGRAMS: usize = 1024;
 
 /// Result of a guest.
 #[derive(Clone, Default, Debug, PartialEq)]
 pub struct TaskResult {
-    /// Completion time.
+    /// Time of completion.
     pub finished: Option<Time>,
     /// Bytes written or read.
     pub bytes: u64,
-    /// `TCP_INFO` samples with their time in s; the last one is from the end.
+    /// `TCP_INFO` samples with their time, s; the last one is from the end.
     pub history: Vec<(f64, TcpInfo)>,
     /// First error.
     pub fault: Option<String>,
@@ -265,7 +266,7 @@ pub struct TaskResult {
 pub struct ProgramResult {
     /// Start time.
     pub begun: Option<Time>,
-    /// Exit time, exit status as of shells, and the signal, if one ended it.
+    /// Exit time, exit status as in shells, and the signal, if one ended the program.
     pub ended: Option<(Time, i32, Option<i32>)>,
     /// Missing files and other problems.
     pub lacks: Option<String>,

@@ -1,7 +1,8 @@
-//! vhost-user protocol messages.
+//! Messages of the vhost-user protocol (virtio device to kernel driver): requests, parser, replies,
+//! interrupts.
 //!
-//! A header of request, flags and size precedes the payload, little-endian; file descriptors are attached.
-//! This module parses and serialises messages; [`crate::nic`] interprets them.
+//! A little-endian header of request, flags and size precedes the payload; file descriptors are attached.
+//! [`crate::nic`] interprets the messages.
 
 use std::fmt;
 
@@ -11,8 +12,9 @@ pub const HEADER: usize = 12;
 pub const LONGEST: usize = 1024;
 /// Protocol version, in the lowest bits of the flags.
 const VERSION: u32 = 1;
-/// Flags: reply; a reply is required.
+/// Flag: the message is a reply.
 const REPLY: u32 = 4;
+/// Flag: the sender requires a reply.
 const NEED_REPLY: u32 = 8;
 
 macro_rules! requests {
@@ -33,7 +35,7 @@ macro_rules! requests {
 }
 
 requests! {
-    /// Asks for the features of the device.
+    /// Requests the features of the device.
     GetFeatures = 1,
     /// Sets the features in use.
     SetFeatures = 2,
@@ -47,9 +49,9 @@ requests! {
     SetVringAddr = 9,
     /// Sets the start index of a queue.
     SetVringBase = 10,
-    /// Asks for the current index of a queue.
+    /// Requests the current index of a queue.
     GetVringBase = 11,
-    /// Asks for the protocol features.
+    /// Requests the protocol features.
     GetProtocolFeatures = 15,
     /// Sets the protocol features in use.
     SetProtocolFeatures = 16,
@@ -57,7 +59,7 @@ requests! {
     SetVringEnable = 18,
     /// Sets the backend channel, an attached socket.
     SetBackendChannel = 21,
-    /// Asks for the device configuration.
+    /// Requests the device configuration.
     GetConfig = 24,
     /// Notifies the device of new buffers in a queue.
     VringKick = 35,
@@ -69,7 +71,7 @@ pub const VRING_CALL: u32 = 4;
 /// An invalid message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VhostFault {
-    /// Other protocol version, or unknown flags.
+    /// Another protocol version, or unknown flags.
     Flags(u32),
     /// Payload longer than [`LONGEST`].
     Long(u32),
@@ -95,16 +97,16 @@ impl fmt::Display for VhostFault {
 pub struct Message {
     /// Request number.
     pub request: u32,
-    /// The peer requires a reply.
+    /// Whether the sender requires a reply.
     pub wants_reply: bool,
-    /// It is a reply.
+    /// Whether the message is a reply.
     pub is_reply: bool,
     /// Payload.
     pub payload: Vec<u8>,
 }
 
 impl Message {
-    /// Takes a message off the front of the input; None if it is incomplete.
+    /// Takes a message off the front of the input; `None` if the message is incomplete.
     ///
     /// # Errors
     /// The input is no valid message.

@@ -1,16 +1,17 @@
-//! Workload protocol between the simulator and a guest's init.
+//! Workload protocol between the simulator and a guest's init: orders to sockets, connection states,
+//! datagrams, trigger calls, PCU messages.
 //!
-//! Orders go to the guest, connection states come back. Each is a message of 24 bytes in a frame invisible to
-//! programs. `guest/agent.c`, `guest/datagrams.c`, `guest/bulk.c` and `guest/calls.c` implement the other
+//! Orders go to the guest, connection states come back. Each message has 24 bytes in a frame invisible to
+//! programs. `guest/agent.c`, `guest/datagrams.c`, `guest/bulk.c` and `guest/calls.c` implement the guest's
 //! side; messages of `guest/pcu.c` have variable length.
 
 use host::{SocketOrder, SocketState};
 use radio::pcu::{Message, PcuInterface};
 use transport::app::datagrams::Datagram;
 
-/// Bytes of a message: operation, connection and two numbers.
+/// Length of a message, bytes: operation, connection and two numbers.
 const SIZE: usize = 24;
-/// Ends all work; shorter than any other message.
+/// Message that ends all work; shorter than any other message.
 pub const END: &[u8] = b"end";
 const OPEN: u32 = 1;
 const WRITE: u32 = 2;
@@ -39,7 +40,7 @@ pub fn message(message: &Message) -> Vec<u8> {
     word
 }
 
-/// Message of the PCU program; None if it is of another kind.
+/// Message of the PCU program; `None` for another kind of message.
 pub fn pcu_message(word: &[u8]) -> Option<Message> {
     let (what, rest) = word.split_first_chunk()?;
     let (length, rest) = rest.split_first_chunk()?;
@@ -57,15 +58,15 @@ pub fn send_datagram(datagram: Datagram) -> Vec<u8> {
     word(SAY, datagram.ordinal, u64::from(datagram.bytes))
 }
 
-/// Number of a received datagram; None if the message is of another kind.
+/// Number of a received datagram; `None` for another kind of message.
 pub fn datagram_received(word: &[u8]) -> Option<u32> {
     let (what, rest) = word.split_first_chunk()?;
     let number = u32::from_ne_bytes(*rest.first_chunk()?);
     (u32::from_ne_bytes(*what) == HEARD && word.len() >= SIZE).then_some(number)
 }
 
-/// Trigger fired by a program: number of the call, index of the trigger, and its value, 0 if it takes none;
-/// None if the message is of another kind.
+/// Trigger fired by a program: number of the call, index of the trigger, and its value (0 without one);
+/// `None` for another kind of message.
 pub fn call(word: &[u8]) -> Option<(u32, u64, u64)> {
     let (what, rest) = word.split_first_chunk()?;
     let (number, rest) = rest.split_first_chunk()?;
@@ -75,7 +76,7 @@ pub fn call(word: &[u8]) -> Option<(u32, u64, u64)> {
     called.then(|| (u32::from_ne_bytes(*number), u64::from_ne_bytes(*name), u64::from_ne_bytes(*value)))
 }
 
-/// Response to a trigger: its time, ns of the network; none: unknown trigger.
+/// Response to a trigger call: time of the trigger, ns of the network; `None`: unknown trigger.
 pub fn called(number: u32, at: Option<u64>) -> Vec<u8> {
     word(CALLED, number, at.unwrap_or(u64::MAX))
 }
@@ -101,7 +102,7 @@ fn word(what: u32, line: u32, bytes: u64) -> Vec<u8> {
     word
 }
 
-/// Parses a connection state; None if the message is of another kind.
+/// Parses a connection state; `None` for another kind of message.
 pub fn socket_state(word: &[u8]) -> Option<SocketState> {
     let (what, rest) = word.split_first_chunk()?;
     let (line, rest) = rest.split_first_chunk()?;

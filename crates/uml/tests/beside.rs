@@ -1,13 +1,13 @@
-//! The claim: the model of Linux sends the segments of Linux, one by one, on paths without a known difference, and
-//! takes the kernel's time within a fiftieth. Needs a kernel in virtual time; without one the test reports this and is
-//! skipped.
+//! Test that the TCP model of Linux sends the same segments as the kernel on paths without a known
+//! difference, and that transfer times differ by at most 2 %. Needs a kernel in virtual time; without one the
+//! test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
 
 use common::beside::{Who, alike, cases};
 
-/// Times agree within this share, unless a case says why not.
+/// Maximum relative difference of transfer times, unless the case states a reason.
 const TIME: f64 = 0.02;
 
 #[test]
@@ -38,8 +38,8 @@ fn the_model_sends_what_the_kernel_sends() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Who receives is no matter of the sender: over the narrow paths a kernel that sends is answered by the model as by a
-/// kernel, with the same acknowledgements and windows to the end.
+/// Over the narrow paths, a sending kernel gets the same acknowledgements and windows from the model as from
+/// a kernel, to the end of the transfer.
 #[test]
 fn the_model_answers_what_the_kernel_answers() {
     let Some(kernels) = common::kernels() else { return };

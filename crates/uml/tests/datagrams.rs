@@ -1,5 +1,5 @@
-//! The claim: messages in datagrams over the sockets of real kernels keep the model's pace and sizes, and meet its
-//! losses. Needs a kernel built for that; without one each test reports this and is skipped.
+//! Tests of datagram flows over UDP sockets of real kernels: pace, sizes and losses equal those of the model.
+//! Needs a kernel for virtual time; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -22,7 +22,8 @@ fn counted(outcome: &KernelOutcome) -> (u64, u64) {
     (of(&facts.from, "UdpOutDatagrams"), of(&facts.to, "UdpInDatagrams"))
 }
 
-/// RT-01: each message arrives after the way and its own bytes, 28 of headers among them, with nothing else on the link.
+/// RT-01: the delay of each message is the propagation delay plus the transmission time of its packet, 28 B
+/// of headers included; the link is otherwise idle.
 #[test]
 fn datagrams_arrive_after_the_way_and_their_own_bytes() {
     let Some(kernels) = kernels() else { return };
@@ -36,14 +37,15 @@ fn datagrams_arrive_after_the_way_and_their_own_bytes() {
     assert_eq!(counted(&outcome), (250, 250));
     let alone = 0.1 + (160.0 + 28.0) * 8.0 / 1e6;
     for metric in [Metric::MessageDelay, Metric::MessageDelayMax] {
-        // A clock that a program reads moves on by 256 ns.
+        // A clock that a program reads advances in steps of 256 ns.
         assert!((get(&outcome, metric) - alone).abs() < 10e-6, "{} s, {alone} s", get(&outcome, metric));
     }
     let took = get(&outcome, Metric::CompletionTime);
     assert!((took - (249.0 * 0.02 + alone)).abs() < 10e-6, "{took} s");
 }
 
-/// The same messages as from the model, in as many datagrams, of which the same are lost: on a link of chance, and at the end of a queue.
+/// The kernel sends the same messages as the model in as many datagrams, and the same ones are lost: by
+/// random loss, and at a full queue.
 #[test]
 fn they_meet_what_the_models_meet() {
     let Some(kernels) = kernels() else { return };
@@ -75,7 +77,7 @@ fn they_meet_what_the_models_meet() {
         let (sent, heard) = counted(&outcome);
         assert_eq!(sent as f64, get(&outcome, Metric::SegmentsSent));
         assert_eq!(heard as f64, get(&outcome, Metric::SegmentsDelivered));
-        // Of messages too large for the queue none arrives whole, so none has a delay.
+        // A message larger than the queue never arrives whole, so it has no delay.
         let delays = [&outcome.ran.flows[0], &alone.flows[0]].map(|flow| flow.get(Metric::MessageDelay));
         assert!(
             matches!(delays, [None, None]) || matches!(delays, [Some(a), Some(b)] if (a - b).abs() < 20e-6),
@@ -96,13 +98,13 @@ fn the_last_one_is_heard() {
     assert!(play(&kernels, &model, 0).capture == outcome.capture, "a repetition differs from itself");
 }
 
-/// The last message is sent and heard where the others came long before: on a link that is idle between them.
+/// The last message is delivered although the link was idle for a long time before it.
 #[test]
 fn the_last_one_is_sent_while_nothing_is_under_way() {
     let Some(kernels) = kernels() else { return };
     for app in [
         "{ cbr = { rate = \"8 kbit/s\", packet = \"1000 B\", lasts = \"5 s\" } }",
-        // In four datagrams each.
+        // Each message takes four datagrams.
         "{ ticker = { every = \"2 s\", size = \"4 kB\", count = 3 } }",
     ] {
         let outcome = play(&kernels, &model(&talk("", UDP_OF_KERNELS, app), &[]), 0);
@@ -115,7 +117,7 @@ fn the_last_one_is_sent_while_nothing_is_under_way() {
     }
 }
 
-/// Version 6 has 20 B more of headers.
+/// IPv6 headers are 20 B longer.
 #[test]
 fn datagrams_of_version_6() {
     let Some(kernels) = kernels() else { return };

@@ -1,6 +1,6 @@
-//! The claim: DCCP of a real kernel carries messages and bulk data in virtual time, and named departures of the kernel from
-//! the RFCs make the difference between its rate with CCID 3 and the model's. Needs a kernel with DCCP under the name `default` or `dccp`; without one each test
-//! reports this and is skipped.
+//! Tests of DCCP of a real kernel in virtual time: messages and bulk data, and its CCID 3 beside the model's, whose
+//! `rules = "linux"` name what differs. Needs a kernel with DCCP under the name `default` or `dccp`; without one each
+//! test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -10,7 +10,7 @@ use scenario::Model;
 use scenario::metric::Metric;
 use uml::{KernelOutcome, Kernels, kernel};
 
-/// The kernel with DCCP, if there is one.
+/// The kernel with DCCP, if it is built.
 fn speakers() -> Option<Kernels> {
     let cache = common::variable("XDG_CACHE_HOME");
     let cache = cache.or_else(|| Some(common::variable("HOME")?.join(".cache")))?.join("williwaw");
@@ -37,7 +37,8 @@ fn get(outcome: &KernelOutcome, metric: Metric) -> f64 {
     outcome.ran.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
-/// RT-05: messages of a kernel's DCCP arrive in order, all of them on a clean path, and the run is the same twice.
+/// RT-05: messages over a kernel's DCCP arrive in order, all of them on a clean path, and a repeated run is
+/// equal.
 #[test]
 fn messages_go_over_dccp_of_a_kernel() {
     let Some(kernels) = speakers() else { return };
@@ -50,8 +51,8 @@ fn messages_go_over_dccp_of_a_kernel() {
         assert!(facts.faults.is_empty() && outcome.ran.complete, "ccid {ccid}: {:?}", facts.faults);
         let sent = get(&outcome, Metric::MessagesSent);
         assert_eq!((sent, get(&outcome, Metric::MessagesDelivered)), (250.0, 250.0), "ccid {ccid}");
-        // The connection takes a round trip, and CCID 3 begins with a few packets in each: no message is here before
-        // its own bytes and the way.
+        // The connection takes a round trip, and CCID 3 starts with few packets per round trip: no message
+        // arrives before the propagation delay and its transmission time.
         let alone = 0.1 + (160.0 + 36.0) * 8.0 / 1e6;
         assert!(get(&outcome, Metric::MessageDelay) > alone, "ccid {ccid}");
         assert!(play(&kernels, &model, 0).capture == outcome.capture, "a repetition differs from itself");
@@ -77,13 +78,13 @@ const PATH: &str = r#"
     limit = "90 s"
 "#;
 
-/// A path: its name, its changes of [`PATH`], and further keys of its hop.
+/// A path: its name, its changes of [`PATH`], and further keys of the hop.
 type Way = (&'static str, &'static [&'static str], &'static str);
 const LOSS_1: &str = "[[hop.loss]]\nname = \"air\"\ndirections = \"down\"\nprobability = 0.01";
 const LOSS_3: &str = "[[hop.loss]]\nname = \"air\"\ndirections = \"down\"\nprobability = 0.03";
 const PAUSE: &str = "[[hop.gate]]\nname = \"pause\"\nevery = \"15 s\"\nlasts = \"3 s\"";
 
-/// Ten paths.
+/// The ten paths of the comparison.
 const PATHS: &[Way] = &[
     ("400 kbit/s, 50 ms, 20 packets", &[], ""),
     (

@@ -1,6 +1,6 @@
-//! The claim: an association between two kernels in virtual time with an address on each of two network paths switches
-//! to the second one when the first one breaks, within the bound of RFC 9260 section 8.2 (SC-05). Needs a kernel
-//! (`williwaw linux build`, or WILLIWAW_LINUX); without one each test reports this and is skipped.
+//! Test of multihomed SCTP between two kernels in virtual time: the association switches to the second path
+//! when the first one breaks, within the bound of RFC 9260 section 8.2 (SC-05). Needs a kernel (`williwaw
+//! linux build`, or WILLIWAW_LINUX); without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -42,10 +42,10 @@ const SCENARIO: &str = r#"
     limit = "10 min"
 "#;
 
-/// When it breaks, s; the scenario and its capture begin at 0.
+/// Time of the break, s; scenario and capture start at 0.
 const BREAK: f64 = 8.0;
 
-/// A chunk that left the sender: time, whether by the second path, kind.
+/// A chunk that the sender sent: time, whether on the second path, type.
 type Sent = (f64, bool, u8);
 
 fn sent(outcome: &KernelOutcome) -> Vec<Sent> {
@@ -71,8 +71,8 @@ fn sent(outcome: &KernelOutcome) -> Vec<Sent> {
 const DATA: u8 = 0;
 const HEARTBEAT: u8 = 4;
 
-/// SC-05: with Path.Max.Retrans of n the (n + 1)th timeout makes the path inactive: after RTO.Min of 1 s doubled n times. New data go by
-/// the second path from then on. Heartbeats had confirmed it before.
+/// SC-05: with Path.Max.Retrans n, timeout number n + 1 makes the path inactive, after an RTO of at least
+/// RTO.Min = 1 s doubled n times. From then on new data use the second path, which heartbeats have confirmed.
 #[test]
 fn two_kernels_go_over_to_the_second_path() {
     let Some(kernels) = kernels() else { return };
@@ -85,8 +85,8 @@ fn two_kernels_go_over_to_the_second_path() {
         let all = sent(&outcome);
         let confirmed =
             all.iter().find(|(_, second, kind)| *second && *kind == HEARTBEAT).expect("a heartbeat").0;
-        // A retransmission goes by another path than the one that it was lost on (RFC 9260 section 6.4.1), before the
-        // break too: the short queue drops packets.
+        // A retransmission uses another path than the lost chunk (RFC 9260 section 6.4.1), before the break
+        // too: the short queue drops packets.
         let beside =
             |from: f64| all.iter().filter(move |(t, second, kind)| *second && *kind == DATA && *t >= from);
         let last = all.iter().rfind(|(_, second, kind)| !*second && *kind == DATA).expect("data").0;
@@ -102,7 +102,7 @@ fn two_kernels_go_over_to_the_second_path() {
     }
 }
 
-/// The same seed, the same packets.
+/// Two runs with one seed send equal packets.
 #[test]
 fn two_paths_are_the_same_every_time() {
     let Some(kernels) = kernels() else { return };

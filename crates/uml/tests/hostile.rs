@@ -1,8 +1,8 @@
-//! The claim: a kernel that dies, spins, is silent or sends invalid messages gives one clear error, in bounded time,
-//! and nothing of it remains: no process, no folder.
+//! Tests of a misbehaving kernel process: one that exits, spins, is silent or sends invalid messages causes
+//! one clear error in bounded time, and leaves no process and no folder.
 //!
-//! This program is both sides. Started as a kernel is (`mem=...` on its command line), it misbehaves as its task says;
-//! else it starts itself as one, a test after the other. Needs nothing but itself.
+//! This program is both sides. Started like a kernel (`mem=...` on its command line), it misbehaves as its
+//! task says; otherwise it starts itself as a kernel, once per test.
 
 #![allow(clippy::print_stdout, reason = "a test without a harness tells its results itself")]
 
@@ -36,14 +36,14 @@ mod bad {
     }
 
     impl Kernel {
-        /// Says something and waits for the answer.
+        /// Sends a request and waits for the answer.
         fn ask(&mut self, op: Op, time: u64) {
             self.seq += 1;
             self.time.write_all(&Message { op: op as u32, seq: self.seq, time }.bytes()).expect("calendar");
             let mut bytes = [0; 16];
             self.time.read_exact(&mut bytes).expect("calendar");
         }
-        /// Takes its turn and says that it has.
+        /// Waits for its turn and acknowledges it.
         fn turn(&mut self) {
             loop {
                 let mut bytes = [0; 16];
@@ -99,7 +99,7 @@ mod bad {
             "jumps" => kernel.ask(Op::Update, 1 << 40),
             "babbles" => kernel.time.write_all(&[0xff; 64]).expect("calendar"),
             "noise" => drop(nic(&[0x5a; 4096])),
-            // A table of memory without the files that hold it.
+            // A table of memory regions without the attached files.
             "bluffs" => {
                 let mut bytes = [5u32, 9, 40].map(u32::to_le_bytes).concat();
                 bytes.extend([1, 0, 0, 0, 0, 0, 0, 0]);
@@ -145,7 +145,7 @@ mod good {
         }
     }
 
-    /// Error for a kernel with this task.
+    /// Error text for a kernel with this task.
     fn said_of(place: &Path, task: &str) -> String {
         let end = Guest::start(&setup(place, task)).and_then(|mut guest| {
             guest.boot()?;
@@ -161,7 +161,7 @@ mod good {
         }
     }
 
-    /// Processes whose folder was this one.
+    /// Processes whose working folder was this one.
     fn alive(place: &Path) -> Vec<PathBuf> {
         let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
         let at = |pid: &Path| std::fs::read_link(pid.join("cwd")).is_ok_and(|cwd| cwd.starts_with(place));
@@ -225,7 +225,7 @@ mod good {
         assert!(!empty(place), "a living owner's folder was taken for a dead one's");
         owner.kill().expect("killing him");
         owner.wait().expect("burying him");
-        // The system kills his kernel; that takes it a moment.
+        // The system kills the owner's kernel; that takes a moment.
         for _ in 0..200 {
             if alive(place).is_empty() {
                 break;

@@ -1,5 +1,5 @@
-//! The claim: packets of kernels in virtual time are as large as their `mtu` allows, up to IP's maximum, with any
-//! sender and receiver. Needs a kernel built for that; without one each test reports this and is skipped.
+//! Tests of large packets of kernels in virtual time: packets are as large as the node's `mtu` allows, up to
+//! the maximum of IP. Needs a kernel for virtual time; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -9,9 +9,11 @@ use common::{has, kernels, kernels_for_programs, model, play};
 use scenario::metric::Metric;
 use uml::{KernelOutcome, Kernels};
 
-/// Bits a second, s one way, bytes.
+/// Rate of the link, bit/s.
 const RATE: f64 = 10e6;
+/// Propagation delay of the link, s.
 const DELAY: f64 = 0.005;
+/// Size of a transfer, bytes.
 const ALL: f64 = 2e6;
 
 fn run(kernels: &Kernels, transport: &str, app: &str) -> KernelOutcome {
@@ -43,7 +45,7 @@ fn get(outcome: &KernelOutcome, metric: Metric) -> f64 {
     outcome.ran.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
-/// The sizes of all packets, the segment sizes that SYNs offer, and whether any is a fragment.
+/// Sizes of all packets, MSS options of all SYNs, and whether any packet is a fragment.
 fn sizes(outcome: &KernelOutcome) -> (Vec<usize>, Vec<u16>, bool) {
     let mut file = Vec::new();
     outcome.capture.as_ref().expect("packets").write(&mut file).expect("memory");
@@ -52,7 +54,7 @@ fn sizes(outcome: &KernelOutcome) -> (Vec<usize>, Vec<u16>, bool) {
     while let Some(frame) = reader.next().expect("frames") {
         sizes.push(frame.bytes.len());
         let four = frame.bytes[0] >> 4 == 4;
-        // More of it follows, or came before (RFC 791 section 3.1).
+        // More Fragments flag or fragment offset (RFC 791 section 3.1).
         fragments |= four && (frame.bytes[6] & 0x3f != 0 || frame.bytes[7] != 0);
         let tcp = wire::read(frame.bytes).expect("a packet").tcp;
         offered.extend(tcp.filter(|tcp| tcp.has(flag::SYN)).and_then(|tcp| tcp.mss));
@@ -60,7 +62,7 @@ fn sizes(outcome: &KernelOutcome) -> (Vec<usize>, Vec<u16>, bool) {
     (sizes, offered, fragments)
 }
 
-/// Segments are as large as both ends take, and the link is busy from the first to the last.
+/// Segments are as large as both ends accept, and the link is busy from the first to the last.
 #[test]
 fn segments_are_as_large_as_packets_may_be() {
     let Some(kernels) = kernels() else { return };
@@ -85,19 +87,20 @@ fn segments_are_as_large_as_packets_may_be() {
         let payload = f64::from(mtu - header);
         let packets = (ALL / payload).ceil();
         let least = 3.0 * DELAY + (ALL + packets * f64::from(header)) * 8.0 / RATE;
-        // A modem takes the first packet's time once more; the window opens for some round trips, in each of which the link may
-        // wait, and a model acknowledges every other packet.
+        // A modem adds the transmission time of the first packet; the window opens over some round trips, in
+        // each of which the link may idle, and a model acknowledges every second packet.
         let turn = 2.0 * DELAY + 3.0 * f64::from(mtu) * 8.0 / RATE;
         let took = get(&outcome, Metric::DownloadTime);
         assert!((least..least + 4.0 * turn).contains(&took), "{transport}: {took} s, {least} s at least");
-        // No loss. If a window is a packet or two, a kernel without an ACK for this time sends a probe.
+        // There is no loss. If the window is one or two packets, a kernel without an ACK for this time sends
+        // a loss probe.
         let probes = outcome.facts[0].as_ref().expect("a kernel's end").counter("TCPLossProbes");
         assert_eq!(get(&outcome, Metric::PacketsDropped), 0.0, "{transport}");
         assert!(get(&outcome, Metric::SegmentsRetransmitted) <= probes as f64, "{transport}");
     }
 }
 
-/// A message of a kernel is one packet where it fits into one, and comes in pieces to where packets are smaller.
+/// A kernel's message is one packet where it fits, and is fragmented for a smaller MTU.
 #[test]
 fn datagrams_are_as_large_as_packets_may_be() {
     let Some(kernels) = kernels() else { return };
@@ -114,7 +117,7 @@ fn datagrams_are_as_large_as_packets_may_be() {
     assert!((get(&outcome, Metric::MessageDelay) - delay).abs() < 1e-4);
 }
 
-/// Equal bytes every time, and SYNs that offer the card's maximum.
+/// Two runs have equal bytes, and SYNs offer the MSS of the network card.
 #[test]
 fn large_packets_are_the_same_every_time() {
     let Some(kernels) = kernels() else { return };
@@ -129,7 +132,8 @@ fn large_packets_are_the_same_every_time() {
     }
 }
 
-/// Programs at nodes with different cards: the smaller one accepts the larger one's packets.
+/// Programs at nodes with different MTUs: the node with the smaller MTU receives the larger packets of its
+/// peer.
 #[test]
 fn programs_send_large_packets() {
     let Some(kernels) = kernels_for_programs() else { return };

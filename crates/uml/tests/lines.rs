@@ -1,5 +1,5 @@
-//! The claim: requests, pages and messages run over the sockets of real kernels as over the model's connections, and
-//! have the same metrics. Needs a kernel built for that; without one each test reports this and is skipped.
+//! Tests of requests, pages and messages over sockets of real kernels: their metrics are those of the model's
+//! connections. Needs a kernel for virtual time; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -22,8 +22,9 @@ fn counted(outcome: &KernelOutcome, name: &str) -> u64 {
     facts.from.get(name).copied().unwrap_or(0) + facts.to.get(name).copied().unwrap_or(0)
 }
 
-/// A request of one packet and an answer that fits into the first window take two round trips with their connection and one
-/// without, and the bytes on the link (40 of headers and 12 of timestamps a packet; 20 more on a SYN).
+/// A request of one packet and a reply within the first window take two round trips with connection set-up
+/// and one without, plus transmission times (40 B of headers and 12 B of timestamps per packet; 20 B more on
+/// a SYN).
 #[test]
 fn answers_take_the_time_that_the_path_takes() {
     let Some(kernels) = kernels() else { return };
@@ -34,13 +35,13 @@ fn answers_take_the_time_that_the_path_takes() {
     let s = |bytes: f64| bytes * 8.0 / 1e6;
     let asked = 0.2 + 0.05 + s(352.0) + s(10_000.0 + 7.0 * 52.0);
     let opened = 0.2 + 2.0 * s(60.0);
-    // The acknowledgement that ends the opening goes before the first request.
+    // The acknowledgement that ends the handshake is sent before the first request.
     let least = get(&outcome, Metric::ResponseTimeMin);
     assert!((asked..asked + 0.001).contains(&least), "{least} s, {asked} s");
     let most = get(&outcome, Metric::ResponseTimeMax);
     let first = asked + opened + s(52.0);
     assert!((most - first).abs() < 0.001, "{most} s, {first} s");
-    // Three answers of seven segments, three requests.
+    // Three replies of seven segments, three requests.
     assert_eq!(get(&outcome, Metric::SegmentsSent), 24.0);
     assert_eq!(counted(&outcome, "TcpRetransSegs"), 0);
 }
@@ -59,10 +60,10 @@ fn pages_come_over_many_connections() {
     assert!(get(&outcome, Metric::Connections) > 3.0);
     assert!(get(&outcome, Metric::PacketsDropped) > 0.0);
     let again = counted(&outcome, "TcpRetransSegs");
-    // Repeated SYNs and FINs carry no data, so ports count them among packets without data.
+    // Retransmitted SYNs and FINs carry no data, so packet ports count them among packets without data.
     let seen = get(&outcome, Metric::SegmentsRetransmitted);
     assert!(again > 0 && seen <= again as f64 && seen > 0.0, "{seen} of {again}");
-    // The same pages with the same objects are asked for over the model.
+    // The model's run requests the same pages with the same objects.
     let models = scenario::read_with(
         "model",
         scenario(loss, app).as_bytes(),
@@ -72,7 +73,7 @@ fn pages_come_over_many_connections() {
     .unwrap_or_else(|wrong| panic!("{}", wrong.render(scenario::Style::default())));
     let ran = lab::run_once(models.first(), 0, lab::once::Options::default());
     assert_eq!(ran.flows[0].get(Metric::Responses), Some(get(&outcome, Metric::Responses)));
-    // And once more, byte for byte.
+    // A repeated run has equal bytes.
     let again = play(&kernels, &model, 0);
     assert!(again.capture == outcome.capture, "a repetition differs from itself");
 }
@@ -89,7 +90,7 @@ fn an_impatient_user_resets_connections() {
     assert!(counted(&outcome, "TcpOutRsts") >= 2);
 }
 
-/// A message of one packet arrives after the way and its own bytes.
+/// The delay of a message of one packet is the propagation delay plus its transmission time.
 #[test]
 fn messages_arrive_at_their_pace() {
     let Some(kernels) = kernels() else { return };
@@ -99,13 +100,14 @@ fn messages_arrive_at_their_pace() {
     let sent = get(&outcome, Metric::MessagesSent);
     assert_eq!((sent, get(&outcome, Metric::MessagesDelivered)), (50.0, 50.0));
     let alone = 0.1 + (200.0 + 52.0) * 8.0 / 1e6;
-    // The first one waits for the handshake, and with it the second and third; nothing else waits, whatever is unacknowledged.
+    // The first message waits for the handshake, and with it the second and third; no other message waits,
+    // even with unacknowledged data.
     let (mean, late) = (get(&outcome, Metric::MessageDelay), 0.2 + 2.0 * 60.0 * 8.0 / 1e6);
     let waited = (late + (late - 0.1) + f64::max(late - 0.2, 0.0)) / 50.0;
     assert!((mean - alone - waited).abs() < 0.001, "{mean} s, {} s", alone + waited);
 }
 
-/// Sockets of other kinds of the same kernel carry bulk data.
+/// SCTP and Multipath TCP sockets of the kernel carry bulk data.
 #[test]
 fn sctp_and_multipath_tcp_carry_data() {
     let Some(kernels) = kernels() else { return };
@@ -125,8 +127,8 @@ fn sctp_and_multipath_tcp_carry_data() {
     assert!(counted(&mptcp, "MPTcpExtMPCapableSYNTX") == 1, "{:?}", mptcp.facts);
 }
 
-/// A card that sends no faster than the link holds back the kernel: with it nothing waits in the path, and what waits in the
-/// kernel does so where it can be seen and lost no more.
+/// A network card with the link's rate limits the kernel: no packets queue on the path, and the kernel's
+/// backlog is visible and not dropped.
 #[test]
 fn a_modem_holds_the_kernel_back() {
     let Some(kernels) = kernels() else { return };
@@ -141,10 +143,11 @@ fn a_modem_holds_the_kernel_back() {
     assert!(get(&free, Metric::PacketsDropped) > 0.0);
     let held = run(&["flow.talk.transport.linux.modem=1 Mbit/s"]);
     assert_eq!((get(&held, Metric::PacketsDropped), counted(&held, "TcpRetransSegs")), (0.0, 0));
-    // Each packet finds the one before just gone, but for the last one, which is shorter than that.
+    // Each packet finds the queue empty except the last one, which is shorter.
     let waited = get(&held, Metric::QueueDelay) * get(&held, Metric::SegmentsSent);
     assert!(waited < 1500.0 * 8.0 / 1e6, "{waited} s");
-    // Twice its own time on the link for each packet, but only once for all of them.
+    // Lower bound, s: transmission times of all packets and round trips; network card and link send in
+    // parallel.
     let least = 500e3 / 1448.0 * 1500.0 * 8.0 / 1e6 + 0.3;
     let took = get(&held, Metric::DownloadTime);
     assert!((least..least + 0.2).contains(&took), "{took} s, {least} s at least");

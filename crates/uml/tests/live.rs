@@ -1,5 +1,6 @@
-//! The claim: two real kernels in virtual time behave as in real time, and each run is repeatable. Needs a kernel
-//! built for that (`williwaw linux build`, or WILLIWAW_LINUX); without one each test reports this and is skipped.
+//! Tests of two real kernels in virtual time against recorded runs in real time, and of repeatability. Needs
+//! a kernel for virtual time (`williwaw linux build`, or WILLIWAW_LINUX); without one each test reports this
+//! and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -42,8 +43,8 @@ fn a_spike_takes_as_long_as_in_real_time() {
     }
 }
 
-/// PR-05: a kernel in virtual time hears "fragmentation needed" and sends smaller segments; where the router is silent it
-/// gets nowhere until it probes (`tcp_mtu_probing`, RFC 4821).
+/// PR-05: a kernel in virtual time receives the ICMP error "fragmentation needed" and sends smaller segments;
+/// behind a silent router the transfer stalls until the kernel probes (`tcp_mtu_probing`, RFC 4821).
 #[test]
 fn a_kernel_learns_the_path_mtu() {
     let Some(kernels) = kernels() else { return };
@@ -59,7 +60,7 @@ fn a_kernel_learns_the_path_mtu() {
     assert!(found.ran.complete && mss <= 524, "{mss}");
 }
 
-/// The same seed, the same bytes; another repetition, other random numbers of the kernel.
+/// Runs with one seed have equal bytes; another repetition has other random numbers.
 #[test]
 fn a_repetition_is_the_same_byte_for_byte() {
     let Some(kernels) = kernels() else { return };
@@ -72,7 +73,7 @@ fn a_repetition_is_the_same_byte_for_byte() {
     };
     let first = bytes(0);
     assert!(first.len() > 100_000);
-    // Beside each other, so that the machine schedules them as it likes.
+    // Concurrent runs, so that the scheduler of the machine varies their order.
     std::thread::scope(|scope| {
         let others: Vec<_> = (0..8).map(|_| scope.spawn(|| bytes(0))).collect();
         for other in others {
@@ -82,8 +83,8 @@ fn a_repetition_is_the_same_byte_for_byte() {
     assert!(bytes(1) != first, "another repetition has the same random numbers");
 }
 
-/// SW-56: what native kernels counted (22 runs in real time): a pause of ten seconds and no loss, judged by F-RTO, by
-/// timestamps, by both or by neither.
+/// SW-56: counters of native kernels (22 runs in real time) after an outage of ten seconds without loss,
+/// judged by F-RTO, by timestamps, by both or by neither.
 #[test]
 fn the_kernels_verdict_on_a_spurious_timeout_is_the_native_one() {
     let Some(kernels) = kernels() else { return };
@@ -94,7 +95,7 @@ fn the_kernels_verdict_on_a_spurious_timeout_is_the_native_one() {
         "flow.download.transport.linux.mtu=576 B",
         "flow.download.transport.linux.sysctl.tcp_rmem=4096 16384 16384",
     ];
-    // SACK, F-RTO, timestamps; retransmissions at least and at most, TCPTimeouts, TCPSpuriousRTOs, taken back by
+    // SACK, F-RTO, timestamps; minimum and maximum of retransmissions; TCPTimeouts, TCPSpuriousRTOs,
     // TCPLossUndo, TCPDSACKUndo.
     let cases = [
         ([1, 0, 0], (14, 15), [1, 0, 0]),
@@ -115,13 +116,13 @@ fn the_kernels_verdict_on_a_spurious_timeout_is_the_native_one() {
         assert!((least..=most).contains(&again), "sack {sack} frto {frto} timestamps {stamps}: {again}");
         let found = ["TCPTimeouts", "TCPSpuriousRTOs", "TCPLossUndo"].map(|name| facts.counter(name));
         assert_eq!(found, counts, "sack {sack} frto {frto} timestamps {stamps}");
-        // Nothing was lost, so every retransmission was unneeded; the ledger between the packet ports says so too.
+        // Nothing was lost, so every retransmission was unneeded; so the ledger of the packet ports must say.
         assert_eq!(get(&outcome, Metric::UnneededRetransmissions), again as f64);
         assert_eq!(get(&outcome, Metric::PacketsDropped), 0.0);
     }
 }
 
-/// Kernels and models, one network: a model's flow shares the link with a kernel's.
+/// A model's flow shares the link with a kernel's flow.
 #[test]
 fn a_kernel_and_a_model_share_a_link() {
     let Some(kernels) = kernels() else { return };
@@ -137,7 +138,7 @@ fn a_kernel_and_a_model_share_a_link() {
     assert!(outcome.facts[1].is_none());
 }
 
-/// State of the sender's kernel over time.
+/// Samples of the sending kernel's `TCP_INFO` over time.
 #[test]
 fn the_kernel_is_looked_at_as_it_goes() {
     let Some(kernels) = kernels() else { return };
@@ -151,7 +152,7 @@ fn the_kernel_is_looked_at_as_it_goes() {
     assert_eq!(facts.info.total_retrans, 31);
 }
 
-/// A run that reaches its limit reports its counts up to then.
+/// A run that reaches its limit reports its counters until then.
 #[test]
 fn time_is_up_before_the_work_is_done() {
     let Some(kernels) = kernels() else { return };
@@ -163,7 +164,7 @@ fn time_is_up_before_the_work_is_done() {
     assert!((30.0..60.0).contains(&delivered), "{delivered}");
 }
 
-/// A kernel's refusal is reported in its own words.
+/// An error message of the kernel is reported as it is.
 #[test]
 fn a_kernel_without_it_says_so() {
     let Some(kernels) = kernels() else { return };

@@ -1,5 +1,5 @@
-//! The claim: a congestion control with random choices has equal distributions in virtual and in real time. Single
-//! runs cannot be compared; durations over many runs can.
+//! Test of BBR, whose choices are random: transfer times over many runs have equal distributions in virtual
+//! and in real time.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -9,7 +9,7 @@ use scenario::metric::Metric;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Download times (s) of 24 runs of `williwaw emulate` with Linux 6.18.44, HZ 250, twelve beside each other, all faithful.
+/// Download times, s, of 24 valid runs of `williwaw emulate` with Linux 6.18.44, HZ 250, twelve at a time.
 const NATIVE: [f64; 24] = [
     82.7074, 82.7777, 83.1411, 83.3393, 83.8105, 83.8129, 83.9600, 83.9602, 84.8718, 84.9180, 84.9313,
     84.9457, 84.9484, 84.9573, 84.9666, 85.0073, 85.0358, 85.0702, 85.1359, 85.5784, 85.9873, 86.1014,
@@ -17,7 +17,7 @@ const NATIVE: [f64; 24] = [
 ];
 const REPETITIONS: u64 = 60;
 
-/// The largest difference between two empirical distributions (Kolmogorov and Smirnov).
+/// Largest difference of two empirical distribution functions (Kolmogorov and Smirnov).
 fn difference(a: &[f64], b: &[f64]) -> f64 {
     let share = |of: &[f64], x: f64| of.iter().filter(|y| **y <= x).count() as f64 / of.len() as f64;
     a.iter().chain(b).map(|x| (share(a, *x) - share(b, *x)).abs()).fold(0.0, f64::max)
@@ -54,7 +54,7 @@ fn transfers_with_bbr_take_as_long_as_natively() {
     let is = difference(&NATIVE, &times);
     eprintln!("{is:.3} of {most:.3}; {} outcomes in {REPETITIONS} repetitions", different.len());
     assert!(is < most, "{is} is more than {most}: {times:?}");
-    // The measure tells other distributions apart: with two seconds more or less it is beyond.
+    // The test has power: times shifted by two seconds fail it.
     for other in [-2.0, 2.0] {
         let moved: Vec<f64> = times.iter().map(|t| t + other).collect();
         assert!(difference(&NATIVE, &moved) > most, "two seconds more or less do not show");

@@ -1,6 +1,6 @@
-//! The claim: a model at one end of a flow and a real kernel at the other exchange bytes, agree on common options, and
-//! each behaves as with its own kind. Needs a kernel built for that; without one each test reports this and is
-//! skipped.
+//! Tests of flows with a model at one end and a real kernel at the other: both exchange bytes, agree on
+//! options, and behave as with a peer of their own kind. Needs a kernel for virtual time; without one each
+//! test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -12,12 +12,13 @@ use scenario::metric::Metric;
 use uml::KernelOutcome;
 
 const PATH: &str = "flow.download.transport";
-/// The model as it is held against this kernel elsewhere, a kernel, and how each is put at an end.
+/// Transport of a model end: the profile of this kernel.
 const MODEL: &str = "{ tcp = { profile = \"linux-6.x\" } }";
+/// Transport of a kernel end.
 const KERNEL: &str = "{ linux = { cc = \"cubic\" } }";
-/// No pause and no loss: the link alone decides.
+/// Neither outage nor loss.
 const QUIET: [&str; 2] = ["hop.radio.queue.drop-tail.limit=100 packets", "hop.radio.gate.spike.lasts=0 s"];
-/// The time of a packet of 1500 B on a link of 30 kbit/s.
+/// Transmission time of a packet of 1500 B at 30 kbit/s, s.
 const PACKET: f64 = 1500.0 * 8.0 / 30e3;
 
 fn get(outcome: &KernelOutcome, metric: Metric) -> f64 {
@@ -35,7 +36,7 @@ fn run(kernels: &uml::Kernels, from: &str, to: &str, set: &[&str]) -> KernelOutc
     outcome
 }
 
-/// A packet as the capture has it: at which tap, when, and its head.
+/// A captured packet: tap, time, header.
 struct Seen {
     tap: u32,
     t: f64,
@@ -43,7 +44,7 @@ struct Seen {
     payload: u32,
 }
 
-/// All packets of a capture, each with checksums that are right.
+/// All packets of a capture, with checksums verified.
 fn packets(outcome: &KernelOutcome) -> Vec<Seen> {
     let mut file = Vec::new();
     outcome.capture.as_ref().expect("packets").write(&mut file).expect("memory");
@@ -64,7 +65,7 @@ fn packets(outcome: &KernelOutcome) -> Vec<Seen> {
     all
 }
 
-/// Data as they leave the opening end: where in the stream, how many, when.
+/// Data segments at the opening end: stream offset, length, time.
 fn data(outcome: &KernelOutcome, tap: u32) -> Vec<(u32, u32, f64)> {
     let all = packets(outcome);
     let from_here = |seen: &&Seen| seen.tap == tap && seen.tcp.destination == 9;
@@ -73,8 +74,8 @@ fn data(outcome: &KernelOutcome, tap: u32) -> Vec<(u32, u32, f64)> {
     all.iter().filter(from_here).filter(|seen| seen.payload > 0).map(offset).collect()
 }
 
-/// A model takes as long to send to a kernel as to a model: the link is busy from the first data to the last, so the
-/// difference is in the start (some bytes of the SYNs) and one ACK more or less at the end.
+/// A model's transfer to a kernel takes as long as to a model: the link is busy from the first data to the
+/// last. The difference is in the start (length of the SYNs) and in one ACK at the end.
 #[test]
 fn a_model_sends_to_a_kernel_as_to_a_model() {
     let Some(kernels) = kernels() else { return };
@@ -84,19 +85,20 @@ fn a_model_sends_to_a_kernel_as_to_a_model() {
     let alone = lab::run_once(&model(SPIKE, &set), 0, lab::once::Options::default());
     let (took, takes) =
         (get(&mixed, Metric::DownloadTime), alone.flows[0].get(Metric::DownloadTime).unwrap());
-    // 139 packets, of which the last is short.
+    // 139 packets, the last one short.
     let least = 0.6 + (200e3 + 139.0 * 52.0) * 8.0 / 30e3 + 0.3;
     assert!(took > least && (took - takes).abs() < PACKET, "{took} s, between models {takes} s");
     assert_eq!(get(&mixed, Metric::SegmentsSent), 139.0);
     assert_eq!(get(&mixed, Metric::SegmentsRetransmitted), 0.0);
-    // Facts known only of a model are reported for it, beside the kernel's counters.
+    // Counters that only a model has are reported for it, beside the kernel's counters.
     assert_eq!(get(&mixed, Metric::GenuineTimeouts), 0.0);
     let facts = mixed.facts[0].as_ref().expect("a kernel's end");
     assert!(facts.from.is_empty() && !facts.to.contains_key("TcpInErrs"), "{:?}", facts.to);
     assert!(facts.to["TcpInSegs"] > 139, "{:?}", facts.to);
 }
 
-/// A kernel sends to a model as to a kernel, each packet within the transmission time of one.
+/// A kernel sends to a model as to a kernel; packet times differ by less than the transmission time of a
+/// packet.
 #[test]
 fn a_kernel_sends_to_a_model_as_to_a_kernel() {
     let Some(kernels) = kernels() else { return };
@@ -109,7 +111,7 @@ fn a_kernel_sends_to_a_model_as_to_a_kernel() {
     }
 }
 
-/// The same seed, the same bytes at both ends, and another repetition has other numbers.
+/// Runs with one seed have equal bytes at both ends; another repetition has others.
 #[test]
 fn a_mixed_flow_is_the_same_byte_for_byte() {
     let Some(kernels) = kernels() else { return };
@@ -123,8 +125,8 @@ fn a_mixed_flow_is_the_same_byte_for_byte() {
     }
 }
 
-/// SW-56: a pause of ten seconds. The sending kernel's counters depend on its own choices and not on the receiver, a
-/// kernel with a small buffer or a model that offers as much.
+/// SW-56: outage of ten seconds. The sending kernel's counters do not depend on the receiver: a kernel with a
+/// small buffer, or a model with an equal window.
 #[test]
 fn a_kernels_verdict_does_not_hang_on_who_receives() {
     let Some(kernels) = kernels() else { return };
@@ -150,7 +152,8 @@ fn a_kernels_verdict_does_not_hang_on_who_receives() {
     }
 }
 
-/// A kernel reports duplicates (RFC 2883), and the model detects by them that its timeout was spurious.
+/// A kernel reports duplicates (RFC 2883), and from the report the model detects that its timeout was
+/// spurious.
 #[test]
 fn a_duplicate_report_of_a_kernel_reaches_the_model() {
     let Some(kernels) = kernels() else { return };
@@ -171,19 +174,19 @@ fn both_ends_agree_on_options() {
     let kernel = |own: &str| format!("{{ linux = {{ sysctl = {{ {own} }} }} }}");
     let plain = kernel("tcp_sack = 0, tcp_timestamps = 0, tcp_window_scaling = 0");
     let small = "{ tcp = { profile = \"linux-6.x\", mss = \"500 B\", timestamps = false, sack = \"off\", recovery = \"newreno\" } }";
-    // A rate at which the first answer comes within a second.
+    // At this rate the first reply arrives within a second.
     let losses = ["hop.radio.rate=1 Mbit/s", "hop.radio.gate.spike.lasts=0 s"];
     for (from, to) in [(MODEL, &*plain), (&*plain, MODEL), (small, KERNEL), (KERNEL, small)] {
         let all = packets(&run(&kernels, from, to, &losses));
         let syns: Vec<_> = all.iter().filter(|seen| seen.tcp.has(flag::SYN)).collect();
-        // Each is seen at both ends.
+        // Each SYN is captured at both ends.
         assert_eq!(syns.len(), 4, "{from} to {to}");
         assert!(syns.iter().all(|seen| seen.tcp.mss.is_some()));
         let stamped =
             all.iter().filter(|seen| seen.tcp.timestamps.is_some() && !seen.tcp.has(flag::SYN)).count();
         let reports = all.iter().filter(|seen| !seen.tcp.blocks().is_empty()).count();
         assert_eq!((stamped, reports), (0, 0), "{from} to {to}");
-        // A reply offers no more than was offered.
+        // A SYN-ACK has only options of the SYN.
         let answer = syns.iter().find(|seen| seen.tcp.has(flag::ACK)).unwrap().tcp;
         assert!(answer.timestamps.is_none() && !answer.permits_sack, "{from} to {to}");
         let largest = all.iter().map(|seen| seen.payload).max();
@@ -192,7 +195,8 @@ fn both_ends_agree_on_options() {
     }
 }
 
-/// A reader that stops closes its window; the kernel probes it, is answered, and goes on when it opens.
+/// A reader that stops closes its window; the kernel sends window probes, gets replies, and continues when
+/// the window opens.
 #[test]
 fn a_closed_window_of_a_model_is_probed_by_a_kernel() {
     let Some(kernels) = kernels() else { return };
@@ -205,8 +209,8 @@ fn a_closed_window_of_a_model_is_probed_by_a_kernel() {
     assert_eq!(get(&outcome, Metric::SegmentsRetransmitted), 0.0);
 }
 
-/// SW-18, EG-18: pages and messages too: one end's connections are a kernel's, the other's a model's, and both ends
-/// agree on them.
+/// SW-18, EG-18: flows of pages and of messages with a kernel's connections at one end and a model's at the
+/// other; both ends count the same.
 #[test]
 fn pages_are_asked_of_a_kernel_by_a_model_and_the_other_way_round() {
     let Some(kernels) = kernels() else { return };

@@ -1,5 +1,5 @@
-//! The claim: unmodified programs run in virtual time, at nodes behind the links of a scenario, and each run is
-//! repeatable. Needs a kernel built for that; without one each test reports this and is skipped.
+//! Tests of unmodified programs in guest kernels at the nodes of a scenario, and of repeatability. Needs a
+//! kernel for virtual time; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -28,7 +28,7 @@ fn played(kernels: &Kernels, commands: &str, set: &[&str]) -> KernelOutcome {
     play(kernels, &model(&format!("{LINK}{commands}"), set), 0)
 }
 
-/// The only command that was waited for.
+/// The only command that is no server.
 fn worker(outcome: &KernelOutcome) -> &Command {
     outcome.commands.iter().find(|command| !command.facts.serves).expect("a command")
 }
@@ -41,14 +41,14 @@ fn wrote(command: &Command) -> [String; 2] {
     command.wrote.clone().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// How long it took, seconds.
+/// Duration of a command, s.
 fn took(command: &Command) -> f64 {
     let (started, ended) = (command.facts.ended.started, command.facts.ended.ended);
     ended.expect("it ended").since(started.expect("it started")).as_secs_f64()
 }
 
-/// 50 kB in full packets with 40 bytes of headers and 12 of timestamps take 4.14 s at 100 kbit/s; round trips come on top:
-/// opening, asking, the way back.
+/// 50 kB in full packets with 40 B of headers and 12 B of timestamps take 4.14 s at 100 kbit/s; round trips
+/// for handshake, request and the way back are extra.
 #[test]
 fn curl_fetches_a_page_from_a_web_server() {
     let Some(kernels) = kernels_for_programs() else { return };
@@ -70,10 +70,10 @@ fn curl_fetches_a_page_from_a_web_server() {
     let said = wrote(curl)[0].clone();
     let (bytes, seconds) = said.split_once(' ').expect("two numbers");
     assert_eq!(bytes, "50000");
-    // Starting a program takes no time: curl's measurement is exact.
+    // A program starts in no virtual time: curl's measurement is exact.
     let seconds: f64 = seconds.parse().expect("seconds");
     assert!((took(curl) - seconds).abs() < 0.002, "{seconds} s of {} s", took(curl));
-    // The server was ended, not waited for, and its log is kept.
+    // The server was killed at the end, and its log is kept.
     let web = &outcome.commands[0];
     assert_eq!((web.facts.ended.started, web.facts.ended.ended), (Some(Time::ZERO), None));
     assert!(
@@ -109,7 +109,8 @@ fn time_is_up_before_a_command_is_done() {
     assert_eq!(wrote(slow)[0], "begun\n");
 }
 
-/// The seed decides: chance, the clock, the order of things. Another repetition, other chance.
+/// Random numbers, clocks and order of events depend on the seed only. Another repetition has other random
+/// numbers.
 #[test]
 fn programs_do_the_same_every_time() {
     let Some(kernels) = kernels_for_programs() else { return };
@@ -157,7 +158,7 @@ END";
     assert!(run(1).1 != first.1, "another repetition has the same random numbers");
 }
 
-/// Both versions of IP lead to the other machine, and names to addresses.
+/// Both IP versions reach the other node, and host names resolve.
 #[test]
 fn machines_know_each_other_by_name() {
     let Some(kernels) = kernels_for_programs() else { return };
@@ -177,7 +178,7 @@ for name in (\"server\", \"server.ip6\"):
     assert_eq!(wrote(worker(&outcome)), ["AF_INET b'x'\nAF_INET6 b'x'\n".to_owned(), String::new()]);
 }
 
-/// A root that is no system, and one that is not there.
+/// A root folder without a system, and one that does not exist.
 #[test]
 fn a_root_that_is_of_no_use_is_said() {
     let Some(kernels) = kernels_for_programs() else { return };
@@ -196,7 +197,7 @@ fn a_root_that_is_of_no_use_is_said() {
     assert!(refused.to_string().contains("there is no folder `/nosuch`"), "{refused}");
 }
 
-/// A link with two delays, and names for them.
+/// A link whose delay has two states, with triggers.
 const CELLS: &str = r#"
     williwaw = 1
     [[hop]]
@@ -217,7 +218,8 @@ const CELLS: &str = r#"
     limit = "2 min"
 "#;
 
-/// Sends a datagram to and fro between calls, and writes its round trip and the time of the call, microseconds.
+/// Sends a datagram and waits for its echo between trigger calls; prints round-trip time and duration of the
+/// call, microseconds.
 const CALLS: &str = "exec /usr/bin/python3 -c '
 import socket, subprocess, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -244,8 +246,8 @@ while True:
     s.sendto(data, who)
 '";
 
-/// SW-43: a program calls a trigger of the scenario: the link changes at that instant, for any caller, and the call is
-/// recorded. Each run is repeatable.
+/// SW-43: a program fires a trigger of the scenario: the link changes at that time, for any caller, and the
+/// call is recorded. Each run is repeatable.
 #[test]
 fn programs_call_names() {
     let Some(kernels) = kernels_for_programs() else { return };
@@ -266,13 +268,13 @@ fn programs_call_names() {
     else {
         panic!("{said}")
     };
-    // 100 B and 28 of headers, each way at 100 kbit/s.
+    // 100 B and 28 B of headers, each way at 100 kbit/s.
     let expected = |delay: f64| 2e6 * (delay + 128.0 * 8.0 / 100e3);
     for (took, delay) in [(near, 0.02), (far, 0.15), (again, 0.02), (still, 0.02)] {
         assert!((took as f64 - expected(delay)).abs() < 100.0, "{took} us, {} us", expected(delay));
     }
     assert_eq!([far_status, near_status, none], [0, 0, 2]);
-    // A call takes the time to start a program, which is none.
+    // A call takes the time to start a program, which is zero in virtual time.
     assert!(far_took < 1000, "{far_took} us");
     let done: Vec<(f64, &str)> =
         outcome.ran.world.network.triggers().done().map(|(t, name)| (t.as_secs_f64(), name)).collect();
@@ -292,8 +294,8 @@ fn programs_call_names() {
     assert!(again.capture == outcome.capture && again.commands == outcome.commands, "differs from itself");
 }
 
-/// A server that runs from the start may call before t = 0: the call is executed at 0. A wrong or unanswered request
-/// does no harm.
+/// A server that starts before t = 0 may call a trigger before t = 0: the call is executed at 0. An invalid
+/// or unanswered request does no harm.
 #[test]
 fn odd_calls_do_no_harm() {
     let Some(kernels) = kernels_for_programs() else { return };

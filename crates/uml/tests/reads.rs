@@ -1,6 +1,6 @@
-//! The claim: a kernel's connection is read as slowly as the scenario says: unread data fill the kernel's buffer, its
-//! window closes, the sender waits and continues when it opens, for any sender, and as a native kernel does in real
-//! time. Needs a kernel built for that; without one each test reports this and is skipped.
+//! Tests of slow reading from a kernel's connection: unread data fill the kernel's buffer, its window closes,
+//! the sender waits and continues when it opens, as with a native kernel in real time. Needs a kernel for
+//! virtual time; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -15,19 +15,20 @@ use std::sync::atomic::AtomicBool;
 use testkit::Download;
 use uml::{KernelOutcome, Options};
 
-/// A buffer that does not grow, bytes: no more than that waits unread.
+/// Size of a receive buffer that does not grow, bytes; it bounds unread data.
 const BUFFER: f64 = 32_768.0;
 const KERNEL: &str =
     r#"{ linux = { cc = "cubic", sysctl = { tcp_rmem = "4096 32768 32768", tcp_moderate_rcvbuf = 0 } } }"#;
-/// A model that offers as much.
+/// Model with an equal receive buffer.
 const MODEL: &str = r#"{ tcp = { profile = "linux-6.x", mss = "1448 B", receive-buffer = { start = "32768 B", most = "32768 B" } } }"#;
-/// Bytes, and bytes a second that are read.
+/// Size of the download, bytes.
 const ALL: f64 = 200e3;
+/// Rate of a reader, bytes per second.
 const RATE: f64 = 50e3;
-/// There and back on the path, with a packet on the link each way, s.
+/// Round-trip time with a packet on the link each way, s.
 const TURN: f64 = 0.046;
 
-/// A download over a fast link, read in this way.
+/// Download over a fast link, with this reading pattern.
 fn download(transport: &str, how: &str) -> Model {
     let path = Download::over("4 Mbit/s", "20 ms").drop_tail(100).transport(transport);
     let text = path.bytes("200 kB").bulk(how).limit("1 min").text();
@@ -47,7 +48,7 @@ fn run(kernels: &uml::Kernels, transport: &str, how: &str) -> KernelOutcome {
     outcome
 }
 
-/// The windows that the reading end offers, as they leave it: when, and how many bytes.
+/// Windows that the reading end advertises: time, bytes.
 fn windows(outcome: &KernelOutcome, packet_port: u32) -> Vec<(f64, u32)> {
     let mut file = Vec::new();
     outcome.capture.as_ref().expect("packets").write(&mut file).expect("memory");
@@ -67,16 +68,17 @@ fn windows(outcome: &KernelOutcome, packet_port: u32) -> Vec<(f64, u32)> {
     all
 }
 
-/// How it is read, the pause in seconds, and when at least all has come, were there nothing but the reader: a rate is the rate
-/// of all but what fits into the buffer.
+/// Reading patterns: name, pause in s, and lower bound of the transfer time in s. A rate limits the part of
+/// the data beyond the buffer.
 const WAYS: [(&str, f64, f64); 3] = [
     ("read-pause = \"3 s\"", 3.0, 3.0),
     ("read-rate = \"400 kbit/s\"", 0.0, (ALL - BUFFER) / RATE),
     ("read-rate = \"400 kbit/s\", read-pause = \"1 s\"", 1.0, 1.0 + (ALL - BUFFER) / RATE),
 ];
 
-/// When at most all has come: at the rate of the reader or, without one, of the link. Each time that the window was closed he
-/// may find less than a piece of a tenth of a second, and has to wait for a round trip.
+/// Upper bound of the transfer time, s: at the rate of the reader or, without one, of the link. Each time
+/// that the window closed, the reader may find less than its portion of a tenth of a second and wait for a
+/// round trip.
 fn latest((how, pause, _): (&str, f64, f64), closed: u64) -> f64 {
     let rate = if how.contains("read-rate") { RATE } else { 4e6 / 8.0 * 1448.0 / 1500.0 };
     pause + ALL / rate + closed as f64 * (0.1 + TURN) + 4.0 * TURN
@@ -100,7 +102,7 @@ fn what_is_not_read_closes_the_window() {
             let shut = offered.iter().position(|(_, window)| *window == 0).expect("a closed window");
             let (opened, _) = offered[shut..].iter().find(|(_, window)| *window > 0).expect("it opens");
             if !how.contains("read-rate") {
-                // It opens at the instant of reading, but for the ticks of a guest's clock.
+                // The window opens at the time of reading, within the tick of the guest's clock.
                 assert!((opened - pause).abs() < 1e-5, "from {from}: opened at {opened} s");
             }
             assert!(run(&kernels, &ends, how).capture == outcome.capture, "a repetition differs from itself");
@@ -108,8 +110,8 @@ fn what_is_not_read_closes_the_window() {
     }
 }
 
-/// TB-23: one application reads a model's connection, and the kernel of this machine in real time. All keep one set of
-/// bounds. Kernels differ in the delay of window updates, so times differ by less than the time to read the buffer.
+/// TB-23: one application reads a model's connection, a kernel's in virtual time, and one of this machine's kernel
+/// in real time, within equal bounds. Kernels differ in the delay of window updates, so times differ by less than the time to read the buffer.
 #[test]
 fn a_reader_is_as_slow_by_either_clock() {
     let Some(kernels) = kernels() else { return };
@@ -140,8 +142,8 @@ fn a_reader_is_as_slow_by_either_clock() {
     }
 }
 
-/// TB-23: bulk data of a given duration, read slowly: the flow ends at its time, and data received until then are
-/// reported.
+/// TB-23: bulk data of a given duration, read slowly: the flow ends at its time, and the data received until
+/// then are reported.
 #[test]
 fn data_for_some_time_are_read_slowly_until_it_is_up() {
     let Some(kernels) = kernels() else { return };
@@ -153,7 +155,7 @@ fn data_for_some_time_are_read_slowly_until_it_is_up() {
     assert!(came > 4.0 * RATE && came < 5.0 * RATE + BUFFER, "{came} B in 5 s");
 }
 
-/// What cannot be is said before anything starts.
+/// An impossible request is an error before any kernel starts.
 #[test]
 fn other_sockets_are_not_read_slowly() {
     let Some(kernels) = kernels() else { return };

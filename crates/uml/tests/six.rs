@@ -1,5 +1,5 @@
-//! The claim: kernels in virtual time use IPv6 as they use IPv4, with 20 B more of header, with each other and with
-//! models. Needs a kernel built for that; without one each test reports this and is skipped.
+//! Tests of IPv6 between kernels in virtual time and with models: as IPv4, with 20 B more of headers. Needs a kernel
+//! for virtual time; without one each test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -26,7 +26,7 @@ fn run(kernels: &uml::Kernels, transport: &str, set: &[&str]) -> KernelOutcome {
     outcome
 }
 
-/// Nothing but TCP over version 6, with checksums that are right.
+/// Checks that all packets are TCP over IPv6 with valid checksums.
 fn only_the_flow(outcome: &KernelOutcome) {
     let mut file = Vec::new();
     outcome.capture.as_ref().expect("packets").write(&mut file).expect("memory");
@@ -43,21 +43,21 @@ fn only_the_flow(outcome: &KernelOutcome) {
     assert!(packets > 100);
 }
 
-/// The link is busy from the first data to the last, so the time follows from the bytes: 72 of headers and options in each packet, 1428
-/// of data. Kernels on both sides, or a model on one of them.
+/// The link is busy from the first data to the last, so the transfer time follows from the bytes: 72 B of
+/// headers and options in each packet, 1428 B of data. Kernels at both ends, or a model at one.
 #[test]
 fn a_download_takes_what_its_bytes_take() {
     let Some(kernels) = kernels() else { return };
     let kernel = "{ linux = { ip = 6, cc = \"cubic\" } }";
     let packets = (200e3_f64 / 1428.0).ceil();
-    // Two ways for the opening, with 80 B each; one way for the data.
+    // The handshake crosses the path twice, with 80 B each; the data once.
     let least = 0.9 + 2.0 * 80.0 * 8.0 / 30e3 + (200e3 + packets * 72.0) * 8.0 / 30e3;
     for transport in [
         kernel.to_owned(),
         format!("{{ from = \"tcp\", to = {kernel} }}"),
         format!("{{ from = {kernel}, to = {{ tcp = {{ profile = \"linux-6.x\" }} }} }}"),
     ] {
-        // The first window may be over before the first acknowledgement is back: 0.6 s, and it is ten packets of 0.4 s.
+        // The first window may be sent before the first ACK is back: RTT 0.6 s, ten packets of 0.4 s.
         let outcome = run(&kernels, &transport, &QUIET);
         let took = get(&outcome, Metric::DownloadTime);
         assert!((least..least + 0.4).contains(&took), "{transport}: {took} s, {least} s at least");
@@ -70,7 +70,7 @@ fn a_download_takes_what_its_bytes_take() {
     }
 }
 
-/// A pause is judged alike by both versions: its timeouts are found spurious.
+/// With both IP versions the timeouts of an outage are detected as spurious.
 #[test]
 fn a_pause_is_judged_as_over_version_4() {
     let Some(kernels) = kernels() else { return };
@@ -89,7 +89,7 @@ fn a_pause_is_judged_as_over_version_4() {
     assert!(six.0[0] > 0 && six.1, "{six:?}: no timeout that was taken back");
 }
 
-/// Pages over several connections.
+/// Web pages over several connections.
 #[test]
 fn pages_come_over_version_6() {
     let Some(kernels) = kernels() else { return };
@@ -100,7 +100,8 @@ fn pages_come_over_version_6() {
     only_the_flow(&outcome);
 }
 
-/// Arrivals by IPv6 are counted as such: as many packets and bytes as crossed the port towards each kernel.
+/// IPv6 arrivals have counters of their own: as many packets and bytes as crossed the packet port towards
+/// each kernel.
 #[test]
 fn the_counters_of_version_6_are_told() {
     let Some(kernels) = kernels() else { return };

@@ -1,6 +1,6 @@
-//! The claim: kernels in virtual time and native kernels have equal counters of timeouts: F-RTO, timestamps and SACK,
-//! each on and off, with a pause, with a pause and a loss, and with ACKs lost for a while. The analyser's verdicts
-//! from the packets equal the sending kernel's counters.
+//! Tests of timeout counters of kernels in virtual time against native kernels: F-RTO, timestamps and SACK on
+//! and off; outage, outage with a loss, lost ACKs. The analyser's verdicts from the packets equal the sending
+//! kernel's counters.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -13,7 +13,7 @@ use scenario::metric::Metric;
 use std::sync::atomic::AtomicBool;
 use uml::{KernelOutcome, Kernels};
 
-/// A kernel's counters of its timeouts, without the segments concerned.
+/// Kernel counters of timeouts, without counts of segments.
 const VERDICTS: [&str; 4] = ["TCPTimeouts", "TCPSpuriousRTOs", "TCPLossUndo", "TCPLossProbes"];
 
 fn facts(outcome: &KernelOutcome) -> &FlowFacts {
@@ -22,7 +22,7 @@ fn facts(outcome: &KernelOutcome) -> &FlowFacts {
     facts
 }
 
-/// Every recorded cell in virtual time.
+/// Runs every recorded cell in virtual time.
 fn every(recorded: &Recorded, kernels: &Kernels, mut each: impl FnMut(&Situation, &Cell, &KernelOutcome)) {
     for situation in &recorded.situation {
         for cell in &situation.cell {
@@ -31,7 +31,7 @@ fn every(recorded: &Recorded, kernels: &Kernels, mut each: impl FnMut(&Situation
     }
 }
 
-/// SW-56: nine counters of 24 cells, all of them the same but where it is said why.
+/// SW-56: nine counters of 24 cells are equal, except where a cell states a reason.
 #[test]
 fn kernels_in_virtual_time_count_what_native_ones_did() {
     let Some(kernels) = kernels() else { return };
@@ -50,7 +50,8 @@ fn kernels_in_virtual_time_count_what_native_ones_did() {
         if !same {
             wrong.push(format!("{}: {found:?} for {:?}", cell.name(situation), cell.runs));
         }
-        // A retransmission that replaced no loss was unneeded; the ledger between the ports saw each copy.
+        // A retransmission that replaced no loss was unneeded; the ledger of the packet ports has seen each
+        // copy.
         let unneeded = outcome.ran.flows[0].get(Metric::UnneededRetransmissions).unwrap_or(f64::NAN);
         let lost = situation.set.iter().filter(|set| set.contains("packets=")).count();
         assert_eq!(unneeded, (found[0] - lost as u64) as f64, "{}", cell.name(situation));
@@ -58,8 +59,8 @@ fn kernels_in_virtual_time_count_what_native_ones_did() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The same with the kernel of this machine, in real time, all cells beside each other: its verdicts are those of the kernel
-/// in virtual time. A minute and a half, nearly all of it asleep.
+/// As in virtual time, but with the kernel of this machine in real time, all cells concurrently: its verdicts
+/// are equal. Takes 90 s, mostly asleep.
 #[test]
 fn the_kernel_of_this_machine_says_the_same() {
     let Some(kernels) = kernels() else { return };
@@ -87,7 +88,7 @@ fn the_kernel_of_this_machine_says_the_same() {
     for (situation, cell, native) in played {
         let native = match native {
             Ok(native) => native,
-            // A machine that is too busy proves nothing.
+            // A run on an overloaded machine proves nothing.
             Err(why) => {
                 eprintln!("{}: {why}", cell.name(situation));
                 continue;
@@ -102,7 +103,7 @@ fn the_kernel_of_this_machine_says_the_same() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The analyser's verdicts from the sender's capture, and from both.
+/// The analyser's report from the sender's capture, and from the captures of both ends.
 fn judged(outcome: &KernelOutcome) -> (Flow, Flow) {
     let mut file = Vec::new();
     outcome.capture.as_ref().expect("packets").write(&mut file).expect("memory");
@@ -122,8 +123,8 @@ fn judged(outcome: &KernelOutcome) -> (Flow, Flow) {
     (alone, here.remove(0).1)
 }
 
-/// TA-01, TA-03: the analyser beside the kernel's own counters on the packets of the same run. Both count the same, and where
-/// the kernel calls a timeout spurious, so does the analyser, from the sender's packets alone.
+/// TA-01, TA-03: the analyser and the kernel count the same on the packets of one run. Where the kernel calls
+/// a timeout spurious, so does the analyser, from the sender's packets alone.
 #[test]
 fn the_analyser_says_what_the_kernel_says() {
     let Some(kernels) = kernels() else { return };
@@ -166,7 +167,7 @@ fn the_analyser_says_what_the_kernel_says() {
             check("spurious", u64::from(spurious(direction) > 0), 1);
             check("spurious, both captures", u64::from(spurious(with_both) > 0), 1);
         }
-        // It never calls a retransmission unneeded that was not.
+        // The analyser calls no needed retransmission unneeded.
         check("unneeded", u64::from(direction.count(Need::Unneeded) > unneeded), 0);
     });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -1,5 +1,5 @@
-//! The claim: every workload that the grammar allows over a kernel's connections runs between two kernels and with a
-//! model at either end, and has the metrics of a run between models. Needs a kernel built for that; without one each
+//! Tests of every workload that the grammar allows over a kernel's connections, between two kernels and with
+//! a model at either end: metrics equal those of models. Needs a kernel for virtual time; without one each
 //! test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
@@ -11,15 +11,16 @@ use uml::KernelOutcome;
 
 const MODEL: &str = "{ tcp = { profile = \"linux-6.x\", mss = \"1448 B\" } }";
 const KERNEL: &str = "{ linux = { cc = \"cubic\" } }";
-/// The model with buffers that hold as much unread data, and the time to read these, s.
+/// The model with a small receive buffer.
 const SMALL_MODEL: &str = "{ tcp = { profile = \"linux-6.x\", mss = \"1448 B\", receive-buffer = { start = \"32768 B\", most = \"32768 B\" } } }";
 const SMALL_KERNEL: &str =
     "{ linux = { sysctl = { tcp_rmem = \"4096 32768 32768\", tcp_moderate_rcvbuf = 0 } } }";
+/// Time to read a full receive buffer, s.
 const BUFFERED: f64 = 32_768.0 * 8.0 / 160e3;
-/// There and back on the path, with a packet on the link each way, s.
+/// Round-trip time with a packet on the link each way, s.
 const TURN: f64 = 0.2 + 1552.0 * 8.0 / 1e6;
 
-/// Each workload with its keys.
+/// Keys of each workload.
 const APPS: &[&str] = &[
     "{ bulk = { bytes = \"200 kB\" } }",
     "{ bulk = { lasts = \"5 s\" } }",
@@ -37,7 +38,7 @@ const APPS: &[&str] = &[
     "{ ticker = { every = \"1 s\", size = \"4 kB\", count = 5 } }",
 ];
 
-/// What hangs on the workload and not on the stack, as there is no loss.
+/// Metrics that depend on the workload and not on the stack, as there is no loss.
 const COUNTS: [Metric; 6] = [
     Metric::Pages,
     Metric::Responses,
@@ -51,7 +52,7 @@ fn get(outcome: &KernelOutcome, metric: Metric) -> f64 {
     outcome.ran.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
-/// As many requests, pages and messages as between models, in as much time, whichever ends are kernels.
+/// As many requests, pages and messages as between models, in equal time, whichever ends are kernels.
 #[test]
 fn whoever_is_at_the_ends_every_workload_runs() {
     let Some(kernels) = kernels() else { return };
@@ -68,8 +69,8 @@ fn whoever_is_at_the_ends_every_workload_runs() {
             let counts = COUNTS.map(|metric| outcome.ran.flows[0].get(metric));
             let (took, takes) = (get(&outcome, Metric::CompletionTime), alone.get(Metric::CompletionTime));
             let takes = takes.unwrap_or(f64::NAN);
-            // A kernel's window opens late, if much was merged in its buffer: each time the reader may find less than
-            // its piece of a tenth of a second, and waits for more.
+            // A kernel's window opens late if much was merged in its buffer: each time the reader may find
+            // less than its portion of a tenth of a second, and waits for more.
             let kernel_reads = outcome.facts[0].as_ref().and_then(|facts| facts.to.get("TCPToZeroWindowAdv"));
             let waits = kernel_reads.copied().unwrap_or(0) as f64 * (0.1 + TURN);
             let near = if slowly { BUFFERED + waits } else { 0.1 * takes };

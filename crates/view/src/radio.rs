@@ -187,7 +187,7 @@ impl Blocks {
             }
             return;
         }
-        if let Some((_, _, Message::UplinkAck(ack, _))) = message::read_down(octets) {
+        if let Some((_, _, Message::UplinkAck(ack, ..))) = message::read_down(octets) {
             self.control.extend(report(&ack));
             return;
         }

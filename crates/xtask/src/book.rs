@@ -1,4 +1,5 @@
-//! Documentation coverage of the book: its table of contents (mdBook's `SUMMARY.md`) and the links between its pages.
+//! Links and table of contents of the book (mdBook's `SUMMARY.md`): check of pages, links and anchors;
+//! generated list of decision records (ADRs).
 
 use crate::Findings;
 use crate::tree::Tree;
@@ -7,10 +8,10 @@ use std::path::Path;
 
 const SUMMARY: &str = "docs/SUMMARY.md";
 const DECISIONS: &str = "docs/adr/README.md";
-/// The chapter below which every decision stands.
+/// Line of the chapter that contains the decision records.
 const CHAPTER: &str = "- [Decisions](adr/README.md)";
 
-/// The table of contents as it is, with one line per decision below their chapter.
+/// The table of contents with one line per decision record below their chapter.
 pub(crate) fn summary(tree: &Tree) -> Result<String, String> {
     let rows = tree.text(DECISIONS)?.lines().filter_map(|line| line.strip_prefix("| [0")?.strip_suffix(" |"));
     let mut decisions: Vec<String> = rows
@@ -35,7 +36,7 @@ pub(crate) fn summary(tree: &Tree) -> Result<String, String> {
     Ok(out)
 }
 
-/// Reports pages outside the table of contents, and links that lead nowhere.
+/// Reports pages that are not in the table of contents, and links without a target.
 pub(crate) fn check(tree: &Tree, root: &Path, findings: &mut Findings) {
     let Ok(summary) = tree.text(SUMMARY) else {
         findings.errors.push(format!("{SUMMARY} is missing"));
@@ -52,7 +53,11 @@ pub(crate) fn check(tree: &Tree, root: &Path, findings: &mut Findings) {
                 target.split_once('#').map_or((target.as_str(), None), |(f, a)| (f, Some(a)));
             let to = if file.is_empty() { path.to_owned() } else { resolve(folder, file) };
             let there = tree.text(&to).is_ok() || root.join(&to).exists();
-            if !there {
+            if path.starts_with("docs/") && !to.starts_with("docs/") {
+                findings.errors.push(format!(
+                    "{path}:{line}: {target} is not in the book; name it as code, not as a link"
+                ));
+            } else if !there {
                 findings.errors.push(format!("{path}:{line}: the link to {target} leads nowhere"));
             } else if let (Some(anchor), Ok(page)) = (anchor, tree.text(&to))
                 && to.ends_with(".md")
@@ -89,7 +94,8 @@ fn links(text: &str) -> Vec<(usize, String)> {
     out
 }
 
-/// `a/b` and `../c` as a path from the root.
+/// Joins a relative link such as `a/b` or `../c` to `folder`; the result is a path from the root of the
+/// repository.
 fn resolve(folder: &str, target: &str) -> String {
     let mut parts: Vec<&str> = folder.split('/').filter(|p| !p.is_empty()).collect();
     for part in target.split('/') {
@@ -104,7 +110,7 @@ fn resolve(folder: &str, target: &str) -> String {
     parts.join("/")
 }
 
-/// Anchors of a page's headings, as mdBook and code hosts make them.
+/// Anchors of a page's headings, by the rules of mdBook and code hosts.
 fn anchors(page: &str) -> BTreeSet<String> {
     let headings = page.lines().filter(|l| l.starts_with('#')).map(|l| l.trim_start_matches('#').trim());
     headings
@@ -124,7 +130,10 @@ mod tests {
     fn a_page_outside_the_contents_and_a_dead_link_are_found() {
         let tree = Tree::of(&[
             ("docs/SUMMARY.md", "- [A](a.md)\n"),
-            ("docs/a.md", "# A b\n[x](b.md) [y](#a-b) [z](#c)\n```\n[code](no.md)\n```\n[w](gone.md)\n"),
+            (
+                "docs/a.md",
+                "# A b\n[x](b.md) [y](#a-b) [z](#c)\n```\n[code](no.md)\n```\n[w](gone.md) [v](../README.md)\n",
+            ),
             ("docs/b.md", "# B\n"),
         ]);
         let mut findings = Findings::default();
@@ -134,6 +143,7 @@ mod tests {
             [
                 "docs/a.md:2: docs/a.md has no heading #c",
                 "docs/a.md:6: the link to gone.md leads nowhere",
+                "docs/a.md:6: ../README.md is not in the book; name it as code, not as a link",
                 "docs/b.md is not in docs/SUMMARY.md",
             ]
         );

@@ -1,7 +1,8 @@
-//! Page of the claims: the catalogue's test of each claim beside the test that runs here, and whether the two are equal.
+//! Generated page of claims: the catalogue's test of each claim, the test that runs here, whether both are
+//! equal, and the recorded verdict.
 //!
-//! `experiments/catalogue.toml` states all claims; the `claims.toml` of each group holds the tests. A test says by
-//! `letter` that it is the catalogue's (`equal`) or how it departs from it.
+//! `experiments/catalogue.toml` states all claims; the `claims.toml` of each group contains the tests. The
+//! key `letter` of a test is `equal`, or says how the test departs from the catalogue's.
 
 use crate::record::Recorded;
 use crate::tree::Tree;
@@ -9,19 +10,19 @@ use crate::{Findings, NOTE};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Where all claims stand.
+/// Catalogue of all claims.
 const CATALOGUE: &str = "experiments/catalogue.toml";
 
-/// The test of a claim that runs here.
+/// The test of a claim that this program runs.
 struct Test {
-    /// The inequality, or why `reproduce` cannot make it.
+    /// The inequality, or the reason why `reproduce` cannot test the claim.
     test: Result<String, String>,
     letter: Option<String>,
     /// Reasons of comparisons that are known to fail, each with the cells and values that it explains.
     differs: Vec<String>,
 }
 
-/// The page.
+/// The generated page.
 pub(crate) fn page(tree: &Tree, recorded: &Recorded, findings: &mut Findings) -> Result<String, String> {
     let catalogue: toml::Table = tree.text(CATALOGUE)?.parse().map_err(|e| format!("{CATALOGUE}: {e}"))?;
     let tests = tests(tree)?;
@@ -91,7 +92,8 @@ pub(crate) fn page(tree: &Tree, recorded: &Recorded, findings: &mut Findings) ->
     Ok(out)
 }
 
-/// Reasons in order, each once: `r9 (274, 279), r13 (403, 410): why`, with the two sides of the comparison that fails.
+/// Distinct reasons in order: `r9 (274, 279), r13 (403, 410): why`, with the two sides of each failing
+/// comparison.
 fn reasons<'a>(failures: impl Iterator<Item = &'a toml::Value>) -> Vec<String> {
     let mut listed: Vec<(&str, Vec<String>)> = Vec::new();
     for failure in failures {
@@ -115,7 +117,7 @@ fn reasons<'a>(failures: impl Iterator<Item = &'a toml::Value>) -> Vec<String> {
     listed.into_iter().map(line).collect()
 }
 
-/// Tests by claim, from every group.
+/// Tests of all groups, by claim.
 fn tests(tree: &Tree) -> Result<BTreeMap<String, Test>, String> {
     let mut all = BTreeMap::new();
     for (path, text) in tree.all().filter(|(path, _)| is_group(path)) {

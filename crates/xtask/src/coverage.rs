@@ -1,6 +1,9 @@
-//! Feature coverage in three states. *Covered*: a user can reach the whole of the feature, and a test that runs by
-//! itself names its id, in its body or in the comment above it. *Partly*: has such a test too, and the entry names the missing part.
-//! *Not*: anything else. The dialogues of the scripted peer are tests too: one test plays them all.
+//! Feature coverage of tests: collection of tests that name a feature id, and the generated page with three
+//! states.
+//!
+//! *Covered*: a user can use the whole feature, and a test that runs by default names the feature's id in its
+//! body or in its comment. *Partly*: there is such a test, and the entry names the missing part. *Not*: all
+//! other features. Dialogues of the scripted peer are tests too: one test plays all of them.
 
 use crate::features::{Feature, Features, group, ids};
 use crate::record::Recorded;
@@ -10,13 +13,13 @@ use crate::{Findings, NOTE};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Tests by the id that they name: `path/tests/link.rs::name`.
+/// Tests by the feature id that they name: `path/tests/link.rs::name`.
 pub(crate) type Named = BTreeMap<String, Vec<String>>;
 
-/// Where the dialogues lie.
+/// Folder of the dialogues.
 const DIALOGUES: &str = "crates/script/dialogues/";
 
-/// Looks through every source and every dialogue.
+/// Collects tests with feature ids from every source and every dialogue.
 pub(crate) fn collect(tree: &Tree, features: &Features, findings: &mut Findings) -> Named {
     let mut named = Named::new();
     let mut note = |test: String, text: &str| {
@@ -43,7 +46,7 @@ pub(crate) fn collect(tree: &Tree, features: &Features, findings: &mut Findings)
     named
 }
 
-/// How much of a feature is there.
+/// State of coverage of a feature.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Covered,
@@ -74,20 +77,20 @@ impl State {
     }
 }
 
-/// Anchor of a heading in a link: without punctuation, hyphens for spaces.
+/// Anchor of a heading: without punctuation, hyphens for spaces.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || [' ', '-'].contains(c));
     kept.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
-/// The page.
+/// The generated page.
 pub(crate) fn page(features: &Features, named: &Named, recorded: &Recorded) -> String {
     let mut out = String::from(NOTE);
     out.push_str(
         "# Feature coverage\n\n\
-         From `docs/features.toml` and the tests. A feature is *covered* if a scenario key, an option or a verb leads to\n\
-         the whole of it and a test that runs by itself, or a dialogue of the scripted peer, names its id. It is *partly*\n\
-         covered if something is missing, which is then said, and *not* covered otherwise.\n",
+         From `docs/features.toml` and the tests. A feature is *covered* if a scenario key, an option or a verb reaches\n\
+         the whole of it and a test or a dialogue of the scripted peer names its id. It is *partly* covered if something\n\
+         is missing, which is then said, and *not* covered otherwise. Tests that run on request do not count.\n",
     );
     if !recorded.of.is_empty() {
         let _ = writeln!(

@@ -1,12 +1,11 @@
-//! Reference page of trace events.
-//!
-//! The reference page of `base::event`.
+//! Generated reference page of trace events, from the table in `base::event`: name, meaning, fields and units
+//! of each event.
 
 use crate::NOTE;
 use base::event::REFERENCE;
 use std::fmt::Write;
 
-/// The page.
+/// The generated page.
 pub(crate) fn page() -> String {
     let mut out = String::from(NOTE);
     out.push_str(

@@ -1,5 +1,5 @@
-//! Feature catalogue, `docs/features.toml`: an id, a name in our words, how a user reaches it, and what of it is
-//! missing.
+//! Feature catalogue, `docs/features.toml`: reader of ids, names, how a user reaches a feature, and missing
+//! parts; search for ids in text.
 
 use std::collections::BTreeMap;
 
@@ -16,29 +16,29 @@ pub(crate) struct Feature {
     pub(crate) name: String,
     /// Scenario keys, options or verbs; [`NOT_YET`] if there are none.
     pub(crate) reach: String,
-    /// A remark that takes nothing back.
+    /// Remark that does not restrict the feature.
     pub(crate) note: String,
-    /// What of the catalogue's line is missing; empty if nothing is.
+    /// Missing part of the feature; empty if it is complete.
     pub(crate) partly: String,
 }
 
 impl Feature {
-    /// True if a user can get at it.
+    /// True if a user can use the feature.
     pub(crate) fn reachable(&self) -> bool {
         self.reach != NOT_YET
     }
-    /// The letters of its id.
+    /// Letters of the feature's id.
     pub(crate) fn group(&self) -> &str {
         group(&self.id)
     }
 }
 
-/// The letters of an id.
+/// Letters of an id.
 pub(crate) fn group(id: &str) -> &str {
     id.split('-').next().unwrap_or(id)
 }
 
-/// The catalogue: groups in their order, features in theirs.
+/// The catalogue: groups and features in the order of the file.
 #[derive(Debug)]
 pub(crate) struct Features {
     pub(crate) groups: Vec<(String, String)>,
@@ -46,11 +46,11 @@ pub(crate) struct Features {
 }
 
 impl Features {
-    /// True if this is the id of a feature.
+    /// True if a feature has this id.
     pub(crate) fn has(&self, id: &str) -> bool {
         self.all.iter().any(|f| f.id == id)
     }
-    /// True if ids begin with these letters.
+    /// True if a group has these letters.
     pub(crate) fn has_group(&self, group: &str) -> bool {
         self.groups.iter().any(|(g, _)| g == group)
     }
@@ -100,7 +100,7 @@ pub(crate) fn read(text: &str) -> Result<Features, String> {
     }
 }
 
-/// The ids in a text, in order: two capitals, a hyphen, two digits, standing alone.
+/// Ids in a text, in order: two capitals, a hyphen, two digits, as a whole word.
 pub(crate) fn ids(text: &str) -> Vec<&str> {
     let bytes = text.as_bytes();
     let is_word = |i: usize| bytes.get(i).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');

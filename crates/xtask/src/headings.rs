@@ -1,13 +1,15 @@
-//! Module headings: each source file opens with a noun phrase that holds a term of `docs/glossary.md`.
+//! Check of module headings: one in every source file, no question, first sentence of at most 240 characters,
+//! a term of `docs/glossary.md`.
 
 use crate::Findings;
 use crate::tree::Tree;
 
 const GLOSSARY: &str = "docs/glossary.md";
-/// A heading longer than this (characters, first sentence) names more than one subject.
+/// Maximum length of a heading's first sentence, characters.
 const LONG: usize = 240;
 
-/// Reports files without a heading, headings that ask, and headings without a term of the glossary.
+/// Reports files without a heading, headings that are questions or too long, and headings without a term of
+/// the glossary.
 pub(crate) fn check(tree: &Tree, findings: &mut Findings) {
     let Ok(glossary) = tree.text(GLOSSARY) else {
         findings.errors.push(format!("{GLOSSARY} is missing"));
@@ -21,7 +23,7 @@ pub(crate) fn check(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// Sources of the programs; unit tests beside a module stand under its heading.
+/// Whether a file is a source of a program; files of unit tests need no heading.
 fn is_source(path: &str) -> bool {
     path.ends_with(".rs")
         && path.starts_with("crates/")
@@ -43,7 +45,7 @@ fn terms(glossary: &str) -> Vec<String> {
     out
 }
 
-/// Defect of a file's heading, if any.
+/// Defect of a file's heading, if any, as text.
 fn fault(text: &str, terms: &[String]) -> Option<String> {
     let lines = text.lines().map_while(|l| l.strip_prefix("//!")).map(str::trim);
     let paragraph: Vec<&str> = lines.take_while(|l| !l.is_empty()).collect();

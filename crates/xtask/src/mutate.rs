@@ -1,10 +1,11 @@
-//! Mutation test of the dialogues.
+//! Mutation test of the dialogues: faults injected into a copy of the sources, suite played against each, and
+//! a page with the results.
 //!
-//! `cargo run -p xtask -- mutate` puts one fault after the other into a copy of the sources and plays the suite
-//! against it; a fault that fewer than two dialogues catch is a hole in the suite. The faults are data:
-//! `crates/script/mutants.toml` and `crates/script/mutants-sctp.toml`; `mutate sctp` plays one suite.
+//! `cargo run -p xtask -- mutate` injects one fault after the other; a fault that fewer than two dialogues
+//! detect is a gap of the suite. The faults are data: `crates/script/mutants.toml` and
+//! `crates/script/mutants-sctp.toml`; `mutate sctp` plays one suite.
 //!
-//! The copy lies in the system's folder for temporary files and keeps its own build folder from run to run.
+//! The copy lies in the system's temporary folder and keeps its build folder between runs.
 
 use crate::say;
 use crate::tree::Tree;
@@ -14,17 +15,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-/// Dialogues of one protocol, and the faults that they are to catch.
+/// Dialogues of one protocol, and the faults that they must detect.
 struct Suite {
-    /// The word that chooses it.
+    /// Name of the suite on the command line.
     name: &'static str,
-    /// Where the faults are listed.
+    /// File with the list of faults.
     faults: &'static str,
-    /// Where the result is written.
+    /// Path of the generated page.
     page: &'static str,
-    /// Where the dialogues lie.
+    /// Folder of the dialogues.
     dialogues: &'static str,
-    /// Code under mutation, in the page's words, and the folder omitted from its paths.
+    /// Code under mutation, as the page names it, and the folder omitted from its paths.
     tested: [&'static str; 2],
 }
 
@@ -47,27 +48,27 @@ const SUITES: &[Suite] = &[
 
 /// Copied crates: those under test, their tests, and their dependencies.
 const CRATES: &[&str] = &["base", "transport", "path", "host", "sctp", "script"];
-/// Number of dialogues that must catch a fault.
+/// Number of dialogues that must detect a fault.
 const LEAST: usize = 2;
 
-/// One fault.
+/// A fault that is injected into the sources.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Mutant {
     name: String,
     fault: String,
-    /// A file, or a folder below which one file holds the text searched for.
+    /// A file, or a folder in which exactly one file contains the text to replace.
     place: String,
     find: String,
     with: String,
 }
 
-/// A mutation in its place: the file, and its text with the mutation.
+/// A mutation applied to its file: path and mutated text.
 struct Fitted {
     path: String,
     text: String,
 }
 
-/// Does it for the suites of this name, or for all; false if a fault was caught by too few.
+/// Plays the suite of this name, or all suites; false if a fault was detected by too few dialogues.
 pub(crate) fn run(root: &Path, name: Option<&str>) -> Result<bool, String> {
     let suites: Vec<&Suite> =
         SUITES.iter().filter(|suite| name.is_none_or(|name| name == suite.name)).collect();
@@ -86,7 +87,7 @@ impl Suite {
     fn run(&self, root: &Path) -> Result<bool, String> {
         let tree = Tree::read(root)?;
         let mutants = read(self.faults, tree.text(self.faults)?)?;
-        // All that does not fit is said before anything is built.
+        // All faults that do not apply are reported before the first build.
         let fitted: Vec<Result<Fitted, String>> =
             mutants.iter().map(|m| fit(self.faults, &tree, m)).collect();
         let misfits: Vec<&str> = fitted.iter().filter_map(|f| f.as_ref().err().map(String::as_str)).collect();
@@ -152,7 +153,7 @@ fn clock() -> Instant {
     Instant::now()
 }
 
-/// Faults that no longer fit their sources, for `check`.
+/// Faults that no longer apply to their sources, for `check`.
 pub(crate) fn misfits(tree: &Tree) -> Result<Vec<String>, String> {
     let mut all = Vec::new();
     for Suite { faults, .. } in SUITES {
@@ -187,7 +188,7 @@ fn read(faults: &str, text: &str) -> Result<Vec<Mutant>, String> {
     Ok(out)
 }
 
-/// Puts a fault in its place.
+/// Applies a fault to its file.
 fn fit(faults: &str, tree: &Tree, mutant: &Mutant) -> Result<Fitted, String> {
     let within = |path: &str| {
         path == mutant.place || path.strip_prefix(&mutant.place).is_some_and(|rest| rest.starts_with('/'))
@@ -215,15 +216,15 @@ fn fit(faults: &str, tree: &Tree, mutant: &Mutant) -> Result<Fitted, String> {
     }
 }
 
-/// The copy that is mutilated.
+/// The copy of the sources that is mutated.
 struct Scratch {
     folder: PathBuf,
 }
 
 impl Scratch {
-    /// A workspace of the crates that are needed, as they are now.
+    /// Copies the crates that are needed into a workspace.
     fn make(root: &Path, tree: &Tree) -> Result<Scratch, String> {
-        // One for each working tree, so that two do not get in each other's way.
+        // One copy for each working tree, so that concurrent runs do not interfere.
         let real = root.canonicalize().map_err(|e| e.to_string())?;
         let key = real
             .to_string_lossy()
@@ -254,7 +255,7 @@ impl Scratch {
         std::fs::write(&to, text).map_err(fail)
     }
 
-    /// Builds the copy and plays the suite: the word for each dialogue.
+    /// Builds the copy and plays the suite: verdict of each dialogue.
     fn play(&self, root: &Path, dialogues: &str) -> Result<BTreeMap<String, String>, String> {
         let cargo = option_env!("CARGO").unwrap_or("cargo");
         let mut build = Command::new(cargo);
@@ -262,7 +263,7 @@ impl Scratch {
             .current_dir(&self.folder)
             .args(["build", "--quiet", "--offline", "-p", "williwaw-script", "--example", "suite"])
             .env("CARGO_TARGET_DIR", self.folder.join("target"))
-            // A fault makes warnings.
+            // A fault may cause warnings.
             .env("CARGO_PROFILE_DEV_DEBUG", "none")
             .env("RUSTFLAGS", "-Awarnings")
             .env_remove("CARGO_ENCODED_RUSTFLAGS");
@@ -284,8 +285,8 @@ impl Scratch {
     }
 }
 
-/// A manifest without default members and Python package, which are not in the copy, and without profiles: compiling is
-/// the longer part.
+/// A manifest without default members and Python package, which are not in the copy, and without profiles:
+/// compilation takes longer than the tests.
 fn bare(manifest: &str) -> String {
     let lines = manifest.lines().take_while(|line| !line.starts_with("[profile"));
     let kept: Vec<&str> = lines.filter(|line| !line.starts_with("default-members")).collect();

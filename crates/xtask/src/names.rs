@@ -1,8 +1,10 @@
-//! Documentation check of source names: paths, types, functions and macros that a page cites exist.
+//! Documentation check of source names: paths, types, functions and macros that a page cites exist; crates
+//! that a page must list.
 //!
-//! [`PAGES`] are walks through the sources. A word in backticks is a path if it has a slash or the extension of a source
-//! file; paths begin at the root of the repository or at `crates/`. It is a type if it is one capitalised word, a macro
-//! if it ends in `!`, and a function if it has `::`. Words of other forms are not checked.
+//! [`PAGES`] describe the sources. A word in backticks is a path if it has a slash or the extension of a
+//! source file; paths begin at the root of the repository or at `crates/`. It is a type if it is one
+//! capitalised word, a macro if it ends in `!`, and a function if it has `::`. Words of other forms are not
+//! checked.
 
 use crate::Findings;
 use crate::tree::Tree;
@@ -11,13 +13,13 @@ use std::path::Path;
 
 /// Checked pages.
 const PAGES: [&str; 2] = ["docs/architecture.md", "docs/adding.md"];
-/// The page that names every crate.
+/// The page that must name every crate.
 const HOUSE: &str = "docs/architecture.md";
-/// Beginnings of paragraphs whose paths a reader is to create.
+/// First words of paragraphs whose paths the reader creates.
 const NEW: [&str; 3] = ["New file", "A dialogue", "A scenario"];
 /// Extensions by which a word without a slash is a file.
 const EXTENSIONS: [&str; 4] = [".rs", ".md", ".toml", ".c"];
-/// A name in a path that stands for any.
+/// Placeholder name in a path.
 const ANY: &str = "NAME";
 /// Types and modules of the standard library.
 const STD: [&str; 9] =
@@ -25,7 +27,7 @@ const STD: [&str; 9] =
 /// Keywords that define a type.
 const TYPES: [&str; 6] = ["struct", "enum", "trait", "type", "const", "static"];
 
-/// Reports words of the pages that name nothing, and crates that the page of the house omits.
+/// Reports cited names that do not exist, and crates that the architecture page omits.
 pub(crate) fn check(tree: &Tree, root: &Path, findings: &mut Findings) {
     for page in PAGES {
         let Ok(text) = tree.text(page) else {
@@ -68,7 +70,7 @@ fn words(text: &str) -> Vec<(usize, &str)> {
     out
 }
 
-/// What a word names and the sources lack, if so.
+/// Description of a cited name that the sources lack; `None` if it exists.
 fn fault(tree: &Tree, root: &Path, word: &str) -> Option<String> {
     if is_path(word) {
         let gone = alternatives(word).into_iter().find(|path| !exists(tree, root, path))?;
@@ -165,7 +167,7 @@ fn is_item(tree: &Tree, segments: &[&str]) -> bool {
         return sources(tree)
             .any(|(_, text)| (defines(text, "fn", last) || has_field(text, last)) && is_owner(text));
     }
-    // A crate's root may hand on what a file below it defines.
+    // The root of a crate may re-export what a file below it defines.
     let inside = format!("crates/{}/src/{}", path[0], path[1..].join("/"));
     sources(tree).filter(|(at, _)| at.starts_with(&inside)).any(|(_, text)| {
         defines(text, "fn", last) || TYPES.iter().any(|keyword| defines(text, keyword, last))

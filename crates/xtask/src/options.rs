@@ -1,14 +1,15 @@
-//! Reference page of TCP options and profiles.
+//! Generated reference page of TCP options and profiles, from `transport::tcp::Config`: kind, meaning and
+//! value in each profile.
 //!
-//! The reference page of `transport::tcp::Config`. No option is named here: the value that a profile
-//! gives to one is found by trying which text changes nothing.
+//! No option is named in this file: the value of an option in a profile is the candidate text that does not
+//! change the configuration.
 
 use crate::NOTE;
 use base::Span;
 use std::fmt::Write;
 use transport::tcp::{Config, OptionKind, OptionSpec};
 
-/// The page.
+/// The generated page.
 pub(crate) fn page() -> String {
     let mut out = String::from(NOTE);
     out.push_str(
@@ -50,7 +51,7 @@ fn takes(kind: OptionKind) -> String {
     }
 }
 
-/// The text of a value that `config` already has.
+/// Text of the option's value in `config`.
 fn value(config: &Config, spec: &OptionSpec) -> Option<String> {
     written(spec.key).chain(candidates(spec.kind)).find(|text| {
         let mut changed = *config;
@@ -58,7 +59,7 @@ fn value(config: &Config, spec: &OptionSpec) -> Option<String> {
     })
 }
 
-/// Value of this option in each profile.
+/// Values of this option in the texts of all embedded profiles.
 fn written(key: &str) -> impl Iterator<Item = String> {
     let texts = Config::profiles().filter_map(Config::profile_text);
     texts.flat_map(str::lines).filter_map(move |line| {
@@ -68,7 +69,7 @@ fn written(key: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// Texts that an option of this kind may have, likely ones first.
+/// Candidate texts of an option of this kind, likely ones first.
 fn candidates(kind: OptionKind) -> Box<dyn Iterator<Item = String>> {
     let words = |all: &'static [&'static str]| all.iter().map(|w| (*w).to_owned());
     match kind {
@@ -92,7 +93,7 @@ fn candidates(kind: OptionKind) -> Box<dyn Iterator<Item = String>> {
 mod tests {
     use super::*;
 
-    /// An option's value in a profile.
+    /// Value of an option in a profile, from the page.
     fn of(page: &str, profile: &str, key: &str) -> String {
         let row = page.lines().find(|line| line.starts_with(&format!("| `{key}` |"))).unwrap();
         let from_end = Config::profiles().count() - Config::profiles().position(|p| p == profile).unwrap();

@@ -1,6 +1,5 @@
-//! Validation of the `reach` column of `features.toml`.
-//!
-//! Every key, option, metric or verb that `docs/features.toml` names in backquotes must be one that there is.
+//! Validation of the `reach` column of the feature catalogue (`docs/features.toml`): keys, options, metrics
+//! and verbs in backticks exist.
 
 use crate::Findings;
 use crate::features::Features;
@@ -35,12 +34,12 @@ const VERBS: &[&str] = &[
     "wire",
 ];
 
-/// Complains of words that lead nowhere.
+/// Reports words that are no key, option, metric or verb.
 pub(crate) fn check(features: &Features, findings: &mut Findings) {
     let reference = scenario::schema::reference();
     let known: BTreeSet<&str> = reference.split(|c: char| !is_key(c)).chain(VERBS.iter().copied()).collect();
     for feature in features.all.iter().filter(|f| f.reachable()) {
-        // Every second part is between backquotes.
+        // Every second part is between backticks.
         for token in feature.reach.split('`').skip(1).step_by(2) {
             if let Some(message) = wrong(token, &known) {
                 findings.errors.push(format!("docs/features.toml: {}: {message}", feature.id));
@@ -53,7 +52,7 @@ fn is_key(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '-' || c == '_'
 }
 
-/// Defect of `key`, `key = value` or `verb --flag`; values that stand alone are not checked.
+/// Defect of `key`, `key = value` or `verb --flag`; values alone are not checked.
 fn wrong(token: &str, known: &BTreeSet<&str>) -> Option<String> {
     if !token.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return None;

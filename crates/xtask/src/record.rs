@@ -1,36 +1,37 @@
-//! Record of the run that counts: a committed summary of a full test run, made from its log.
+//! Record of a full test run, `docs/recorded-run.toml`: skipped tests and verdicts on claims, written from
+//! the run's log and read for generated pages.
 //!
-//! `cargo run -p xtask -- record LOG [CLAIMS.json]` reads the log of `.ci/run` (tests with `--show-output`) and the
-//! document of `williwaw reproduce --json`, and writes `docs/recorded-run.toml`. A test that printed `skipped:` did not
-//! run; a feature of which every test was skipped there is not covered. The page changes with this file alone, and not
-//! with the machine that generates it.
+//! `cargo run -p xtask -- record LOG [CLAIMS.json]` reads the log of `.ci/run` (tests with `--show-output`)
+//! and the document of `williwaw reproduce --json`, and writes the record. A test that printed `skipped:` did
+//! not run; a feature of which every test was skipped is not covered. So the generated page depends on the
+//! record, not on the machine that generates it.
 //!
-//! `record-claims COMMIT REPRODUCE.json...` renews the verdicts of the claims alone, from one document or from several that
-//! have different experiments.
+//! `record-claims COMMIT REPRODUCE.json...` replaces only the verdicts on claims, from one document or from
+//! several with different experiments.
 
 use crate::rust;
 use crate::tree::Tree;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Where the record lies.
+/// Path of the record.
 pub(crate) const FILE: &str = "docs/recorded-run.toml";
 
-/// Opens the part with the verdicts.
+/// First line of the part with the verdicts.
 const VERDICTS: &str = "# Verdicts of `williwaw reproduce` by claim.\n";
 
 /// Facts about the recorded run.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Recorded {
-    /// When it was, and of which commit; empty without a record.
+    /// Date and commit of the run; empty without a record.
     pub(crate) of: String,
-    /// Tests that did not run, as `path/tests/file.rs::name`, and why.
+    /// Tests that did not run, as `path/tests/file.rs::name`, with the reason.
     pub(crate) skipped: BTreeMap<String, String>,
     /// `holds`, `explained` or `fails` by claim.
     pub(crate) claims: BTreeMap<String, String>,
 }
 
-/// Reads the committed record; without one, nothing was skipped.
+/// Reads the committed record; without a record, no test was skipped.
 pub(crate) fn read(tree: &Tree) -> Result<Recorded, String> {
     let Ok(text) = tree.text(FILE) else { return Ok(Recorded::default()) };
     let table: toml::Table = text.parse().map_err(|e| format!("{FILE}: {e}"))?;
@@ -46,7 +47,7 @@ pub(crate) fn read(tree: &Tree) -> Result<Recorded, String> {
     })
 }
 
-/// The record's text from a log and, if there is one, the document of `reproduce`.
+/// Text of the record from a log and, if given, the document of `reproduce`.
 pub(crate) fn text(tree: &Tree, log: &str, claims: Option<&str>) -> Result<String, String> {
     let begun = log.lines().find_map(|line| line.strip_prefix("== run of "));
     let (commit, date) = begun
@@ -77,7 +78,7 @@ pub(crate) fn text(tree: &Tree, log: &str, claims: Option<&str>) -> Result<Strin
     Ok(out)
 }
 
-/// The record `old` with the verdicts of these documents of `reproduce` in place of its own. They are of the commit `of`.
+/// The record `old` with the verdicts of these documents of `reproduce`, which are of commit `of`.
 pub(crate) fn with_claims<'a>(
     old: &str,
     of: &str,
@@ -124,7 +125,7 @@ fn skipped(tree: &Tree, log: &str) -> BTreeMap<String, String> {
     all
 }
 
-/// The full names of a test that cargo names by a path inside its package, which it does not name.
+/// Full names of a test that cargo names by a path inside its package, without the package.
 fn places(tree: &Tree, file: &str, name: &str) -> Vec<String> {
     let plain = name.rsplit("::").next().unwrap_or(name);
     let unit = file.starts_with("src/");
@@ -134,7 +135,7 @@ fn places(tree: &Tree, file: &str, name: &str) -> Vec<String> {
     found.map(|(path, _)| format!("{}::{plain}", path.strip_prefix("crates/").unwrap_or(path))).collect()
 }
 
-/// Result of each claim.
+/// Verdict on each claim.
 fn verdicts(document: &serde_json::Value) -> BTreeMap<String, &'static str> {
     let list = |value: &serde_json::Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
     let mut all = BTreeMap::new();

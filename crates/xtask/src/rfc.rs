@@ -1,18 +1,19 @@
-//! RFC citation page.
+//! Citations of RFCs in sources: collection with tests and known gaps, and the generated page by RFC and
+//! section.
 //!
-//! Citations stand above the line that does it: `//= RFC 5681 section 3.1: one segment if the SYN was lost`.
-//! Reference, colon, our own words; several references are joined by a comma. What never became an RFC is cited by
-//! the name of its draft.
+//! A citation stands above the line that implements it: `//= RFC 5681 section 3.1: one segment if the SYN was
+//! lost`. It has references, a colon and a description; several references are separated by commas. A draft
+//! that never became an RFC is cited by its name.
 
 use crate::tree::Tree;
 use crate::{Findings, NOTE};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// One citation of one place in one RFC.
+/// A citation of one section of one RFC.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Citation {
-    /// 0: a draft, whose name begins the place.
+    /// Number of the RFC; 0: a draft, whose name begins the place.
     pub(crate) rfc: u32,
     pub(crate) place: String,
     pub(crate) words: String,
@@ -40,7 +41,7 @@ pub(crate) fn collect(tree: &Tree, findings: &mut Findings) -> Vec<Citation> {
     all
 }
 
-/// The references of a citation and its words, which may be absent.
+/// References of a citation, and its description, which may be absent.
 fn parse(text: &str) -> Option<(Vec<(u32, String)>, &str)> {
     let (head, words) = text.split_once(": ").unwrap_or((text.trim_end_matches(':'), ""));
     let mut references = Vec::new();
@@ -54,7 +55,7 @@ fn parse(text: &str) -> Option<(Vec<(u32, String)>, &str)> {
     Some((references, words.trim()))
 }
 
-/// Numbers inside a place count as numbers: section 3.10 comes after section 3.9.
+/// Sort key of a place in which numbers compare as numbers: section 3.10 comes after section 3.9.
 fn order(place: &str) -> Vec<(u32, String)> {
     place
         .split(|c: char| !c.is_ascii_alphanumeric())
@@ -70,17 +71,17 @@ fn key(place: &str) -> &str {
     &place[..(kind.len() + 1 + number.trim_end_matches('.').len()).min(place.len())]
 }
 
-/// Test or dialogue of a place of an RFC.
+/// Test or dialogue that names a place of an RFC.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Proof {
     rfc: u32,
-    /// The place as [`key`] gives it; empty if only the RFC was named.
+    /// The place as [`key`] returns it; empty if only the RFC was named.
     key: String,
     /// `script/dialogues/name.toml` or `path/src/file.rs::test`.
     name: String,
 }
 
-/// Where the dialogues lie.
+/// Folder of the dialogues.
 const DIALOGUES: &str = "crates/script/dialogues/";
 
 /// Every test and dialogue that names an RFC.
@@ -101,7 +102,7 @@ pub(crate) fn proofs(tree: &Tree) -> Vec<Proof> {
         }
     }
     for (path, text) in tree.all().filter(|(path, _)| path.starts_with(DIALOGUES)) {
-        // The list of RFCs names them without their word.
+        // The `rfc` list of a dialogue has numbers without the word RFC.
         let listed = text.lines().find_map(|l| l.strip_prefix("rfc = ")).unwrap_or_default();
         let listed: String =
             listed.split('"').filter(|t| is_number(t)).map(|n| format!("RFC {n}; ")).collect();
@@ -115,7 +116,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.len() <= 5 && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// The RFCs that a text names, with the sections and equations that it names after each.
+/// RFCs that a text names, each with the sections and equations named after it.
 fn named(text: &str) -> Vec<(u32, String)> {
     let mut out = Vec::new();
     for part in text.split("RFC ").skip(1) {
@@ -132,7 +133,7 @@ fn named(text: &str) -> Vec<(u32, String)> {
                 "and" | "or" | "to" => {}
                 number if !kind.is_empty() && number.starts_with(|c: char| c.is_ascii_digit()) => {
                     out.push((rfc, format!("{kind} {number}")));
-                    // A list goes on after a comma only.
+                    // A list continues only after a comma.
                     if !word.ends_with(',') {
                         kind = "";
                     }
@@ -145,7 +146,7 @@ fn named(text: &str) -> Vec<(u32, String)> {
     out
 }
 
-/// A section that is knowingly not obeyed.
+/// A section that the code deliberately does not implement.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Gap {
     rfc: u32,
@@ -154,10 +155,10 @@ pub(crate) struct Gap {
     why: String,
 }
 
-/// Where they are listed.
+/// File with the list of gaps.
 const GAPS: &str = "docs/rfc-gaps.toml";
 
-/// Deliberate omissions.
+/// Reads the deliberate gaps.
 pub(crate) fn gaps(tree: &Tree, findings: &mut Findings) -> Vec<Gap> {
     let Ok(text) = tree.text(GAPS) else { return Vec::new() };
     let table: toml::Table = match text.parse() {
@@ -179,7 +180,7 @@ pub(crate) fn gaps(tree: &Tree, findings: &mut Findings) -> Vec<Gap> {
     out
 }
 
-/// Tests and dialogues of this place, or of a part of it.
+/// Names of tests and dialogues of this place, or of a part of it.
 fn shown_by<'p>(rfc: u32, place: &str, proofs: &'p [Proof]) -> Vec<&'p str> {
     let key = key(place);
     let part = format!("{key}.");
@@ -189,7 +190,7 @@ fn shown_by<'p>(rfc: u32, place: &str, proofs: &'p [Proof]) -> Vec<&'p str> {
     names
 }
 
-/// A few names and how many more there are.
+/// The first names, and the number of further ones.
 fn few(names: &[&str]) -> String {
     let shown: Vec<String> =
         names.iter().take(3).map(|n| format!("`{}`", n.replace("script/dialogues/", ""))).collect();
@@ -200,7 +201,7 @@ fn few(names: &[&str]) -> String {
     }
 }
 
-/// The page.
+/// The generated page.
 pub(crate) fn page(citations: &[Citation], proofs: &[Proof], gaps: &[Gap]) -> String {
     let mut by_rfc: BTreeMap<u32, Vec<&Citation>> = BTreeMap::new();
     for gap in gaps {
@@ -222,9 +223,9 @@ pub(crate) fn page(citations: &[Citation], proofs: &[Proof], gaps: &[Gap]) -> St
     let _ = write!(
         out,
         "# Which RFCs does the code obey, and where?\n\n\
-         From the citations in the sources: above a line that does what an RFC asks for stands which one, where in\n\
-         it, and what that means in our words; beside it the dialogues (`crates/script/dialogues`) and tests that name\n\
-         the same place. What is knowingly not done stands below each with its reason, from `{GAPS}`. What is\n\
+         From the citations in the sources: the line above an implementation names the RFC, the section and the\n\
+         requirement in our words. Beside it stand the dialogues (`crates/script/dialogues`) and tests that name\n\
+         this section. Requirements that are not met stand below each RFC with their reason, from `{GAPS}`. What is\n\
          not listed is not claimed.\n\n\
          | RFC | citations | tests and dialogues | not done |\n|---|---:|---:|---:|\n",
     );
@@ -246,7 +247,7 @@ pub(crate) fn page(citations: &[Citation], proofs: &[Proof], gaps: &[Gap]) -> St
             let shown = few(&shown_by(rfc, &c.place, proofs));
             let _ = writeln!(rows, "| {} | {words} | `{}:{}` | {shown} |", c.place, c.file, c.line);
         }
-        // Places that something shows although no single line of the code is marked.
+        // Places with a test or dialogue, but without a citation in the code.
         let mut places: Vec<&str> = proofs.iter().filter(|p| p.rfc == rfc).map(|p| p.key.as_str()).collect();
         places.sort_by_key(|p| order(p));
         places.dedup();
@@ -338,7 +339,7 @@ mod tests {
         assert_eq!(key(""), "");
     }
 
-    /// Tests stand beside the code that they cover; omissions stand below with their reason.
+    /// Tests are listed with the code that they cover, and gaps with their reason.
     #[test]
     fn a_page_shows_code_test_and_reason() {
         let source =

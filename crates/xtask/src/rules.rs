@@ -1,23 +1,23 @@
-//! Repository rules: unfinished marks, machine paths, dependency reasons.
+//! Repository rules for source text: no unfinished marks, no machine paths, valid scenarios in pages, a
+//! reason for every dependency.
 //!
-//! No unfinished work, no absolute path of a developer's machine, a reason for every dependency. A long file is only a
-//! warning.
+//! A long file is only a warning.
 
 use crate::Findings;
 use crate::tree::Tree;
 use std::collections::BTreeSet;
 
-/// Marks of work not done. In two parts, so that this file does not find itself.
+/// Marks of unfinished work, in two parts, so that this file does not match.
 const MARKS: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
-/// Where paths of one machine begin.
+/// First parts of paths of one machine.
 const PLACES: &[&str] =
     &[concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/wo", "rk/"), concat!("/Us", "ers/")];
-/// A file longer than this may have two subjects.
+/// Number of lines above which a file may have two subjects.
 const LONG: usize = 600;
-/// Where dependencies give their reasons.
+/// File with the reasons of dependencies.
 const REASONS: &str = "docs/adr/dependencies.md";
 
-/// Checks everything.
+/// Checks all rules.
 pub(crate) fn check(tree: &Tree, findings: &mut Findings) {
     for (path, text) in tree.all() {
         for (i, line) in text.lines().enumerate() {
@@ -37,7 +37,7 @@ pub(crate) fn check(tree: &Tree, findings: &mut Findings) {
     scenarios(tree, findings);
 }
 
-/// A scenario in a page is one that can be run: a block of TOML that begins with the grammar's version.
+/// Checks scenarios in pages: each TOML block that begins with the grammar's version must be readable.
 fn scenarios(tree: &Tree, findings: &mut Findings) {
     for (path, text) in tree.all().filter(|(path, _)| path.ends_with(".md")) {
         for (line, block) in blocks(text).into_iter().filter(|(_, block)| block.starts_with("williwaw = ")) {
@@ -48,7 +48,7 @@ fn scenarios(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// The blocks of TOML in a page and the lines on which they begin.
+/// TOML blocks of a page, with the line on which each begins.
 fn blocks(text: &str) -> Vec<(usize, String)> {
     let mut out = Vec::new();
     let mut open: Option<(usize, String)> = None;
@@ -74,14 +74,14 @@ fn stands_alone(line: &str, word: &str) -> bool {
     })
 }
 
-/// A path begins here, rather than going on from a name.
+/// Whether a path begins here and is not a part of a longer name.
 fn is_absolute(line: &str, place: &str) -> bool {
     line.match_indices(place).any(|(at, _)| {
         !line[..at].ends_with(|c: char| c.is_alphanumeric() || ['.', '_', '-', '}', '*', '/'].contains(&c))
     })
 }
 
-/// Every dependency has a line with its reason, and every reason its dependency.
+/// Every dependency has a line with its reason, and every reason a dependency.
 fn dependencies(tree: &Tree, findings: &mut Findings) {
     let Ok(root) = tree.text("Cargo.toml").and_then(|t| t.parse::<toml::Table>().map_err(|e| e.to_string()))
     else {
@@ -108,9 +108,9 @@ fn dependencies(tree: &Tree, findings: &mut Findings) {
     for (path, text) in tree.all().filter(|(path, _)| path.ends_with("/Cargo.toml")) {
         let Ok(table) = text.parse::<toml::Table>() else { continue };
         if table.contains_key("workspace") {
-            continue; // a workspace of its own, such as the fuzz targets
+            continue; // A workspace of its own, such as the fuzz targets.
         }
-        // What only some systems need stands under `target`.
+        // Dependencies of single systems are listed under `target`.
         let targets = table.get("target").and_then(toml::Value::as_table).into_iter().flatten();
         let targets = targets.filter_map(|(_, target)| target.as_table());
         for table in targets.chain([&table]) {

@@ -1,16 +1,15 @@
-//! Test finder for Rust sources.
+//! Test finder for Rust sources: functions marked `#[test]` with their comments and bodies.
 //!
-//! Enough of the language to find functions marked `#[test]`, the comments above them and the end of their bodies;
-//! braces in strings, characters and comments do not count.
+//! Braces in strings, characters and comments do not count.
 
 /// A function marked `#[test]`.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Test<'s> {
-    /// Its name.
+    /// Name of the function.
     pub(crate) name: &'s str,
-    /// From the first comment or attribute above it to its closing brace.
+    /// Text from the first comment or attribute above the function to its closing brace.
     pub(crate) text: &'s str,
-    /// Marked `#[ignore]`: it proves nothing unless asked to.
+    /// Whether it is marked `#[ignore]`: such a test does not run by default.
     pub(crate) ignored: bool,
 }
 
@@ -49,7 +48,7 @@ pub(crate) fn tests(source: &str) -> Vec<Test<'_>> {
     tests
 }
 
-/// The name of the function that a line begins, if it begins one.
+/// Name of the function whose definition starts on this line, if any.
 fn function_name(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("pub ").unwrap_or(line);
     let rest = rest.strip_prefix("fn ")?;
@@ -57,7 +56,7 @@ fn function_name(line: &str) -> Option<&str> {
     Some(&rest[..end])
 }
 
-/// One past the closing brace of the first body that opens at or after `from`.
+/// Offset behind the closing brace of the first body that opens at or after `from`.
 fn end_of_body(code: &[u8], from: usize) -> Option<usize> {
     let mut depth = 0usize;
     for (i, byte) in code.iter().enumerate().skip(from) {
@@ -75,7 +74,7 @@ fn end_of_body(code: &[u8], from: usize) -> Option<usize> {
     None
 }
 
-/// The source with everything in strings, characters and comments blanked out, byte for byte.
+/// The source with strings, characters and comments blanked out, of equal length.
 fn code_only(source: &str) -> Vec<u8> {
     let bytes = source.as_bytes();
     let mut out = bytes.to_vec();
@@ -108,7 +107,8 @@ fn find(bytes: &[u8], from: usize, what: &[u8]) -> Option<usize> {
     bytes[from..].windows(what.len()).position(|w| w == what).map(|at| from + at)
 }
 
-/// True if a letter before `i` makes it the end of a word; `br"..."` is a raw string all the same.
+/// True if a letter before `i` makes the quote at `i` the end of a word; the prefix of a raw string such as
+/// `br"..."` does not.
 fn follows_word(bytes: &[u8], i: usize) -> bool {
     let is_word = |at: usize| bytes[at].is_ascii_alphanumeric() || bytes[at] == b'_';
     let Some(before) = i.checked_sub(1) else { return false };
@@ -143,7 +143,7 @@ fn end_of_string(bytes: &[u8], from: usize) -> usize {
     bytes.len()
 }
 
-/// Where the raw string that begins at `from` ends, if one does.
+/// Offset behind the raw string that begins at `from`, if one does.
 fn raw_string(bytes: &[u8], from: usize) -> Option<usize> {
     let hashes = bytes[from + 1..].iter().take_while(|b| **b == b'#').count();
     let open = from + 1 + hashes;
@@ -154,7 +154,7 @@ fn raw_string(bytes: &[u8], from: usize) -> Option<usize> {
     Some(find(bytes, open + 1, &close).map_or(bytes.len(), |at| at + close.len()))
 }
 
-/// A character literal ends at its quote; a lifetime is only the tick.
+/// Offset behind a character literal, which ends at its quote, or behind the tick of a lifetime.
 fn end_of_character(bytes: &[u8], from: usize) -> usize {
     match bytes.get(from + 1) {
         Some(b'\\') => {

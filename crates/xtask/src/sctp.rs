@@ -1,8 +1,9 @@
-//! Agreement of the SCTP model with the kernel's SCTP: one path, packet by packet, in virtual time.
+//! Agreement of the SCTP model with the kernel's SCTP, packet by packet in virtual time: recording of the
+//! kernel, comparison, generated page.
 //!
-//! `cargo run -p xtask -- sctp record [WILLIWAW]` plays the cases with a kernel at both ends by that binary (`target/debug/williwaw`),
-//! and keeps what crossed the sender's packet port as texts. The page sets the model's packets beside them: in the same weather, with the
-//! first data at the same instant.
+//! `cargo run -p xtask -- sctp record [WILLIWAW]` runs the cases with a kernel at both ends by that binary
+//! (`target/debug/williwaw`), and stores the packets at the sender's packet port as text. The page compares
+//! the model's packets, in equal weather, with the first data at the same time.
 
 use crate::say;
 use crate::tree::Tree;
@@ -15,34 +16,34 @@ use std::path::Path;
 use std::process::Command;
 
 const FOLDER: &str = "crates/sctp/agreement";
-/// Lines of both sides that the page shows around the first difference.
+/// Number of lines of both sides that the page shows around the first difference.
 const SHOWN: usize = 2;
 
-/// A case: settings over the scenario, and why the two part.
+/// A case: settings of the scenario, and the reason why kernel and model differ.
 struct Case {
     name: String,
     about: String,
     set: Vec<String>,
     differs: Option<String>,
-    /// The model starts when its first data leave with the kernel's.
+    /// Whether the model starts such that its first data leave with the kernel's.
     aligned: bool,
 }
 
-/// The cases, and the two transports.
+/// All cases, and the transports of both sides.
 struct Cases {
     kernel: String,
     model: String,
     cases: Vec<Case>,
 }
 
-/// A packet at the sender's packet port.
+/// An SCTP packet at the sender's packet port.
 #[derive(Clone, PartialEq, Debug)]
 struct Line {
     /// Seconds from t = 0.
     t: f64,
-    /// It leaves the sender.
+    /// Whether the sender sends it.
     out: bool,
-    /// Its chunks, in words.
+    /// Its chunks, as text.
     words: String,
 }
 
@@ -69,7 +70,7 @@ fn cases(tree: &Tree) -> Result<Cases, String> {
     Ok(Cases { kernel: text(&root, "kernel")?, model: text(&root, "model")?, cases: cases? })
 }
 
-/// The packets of SCTP at an interface of a capture. Numbers of each direction count from its first.
+/// SCTP packets at an interface of a capture. TSNs of each direction count from the initial one.
 fn lines(file: impl Read, interface: &str, origin: Option<i64>) -> Result<Vec<Line>, String> {
     let mut reader = Reader::open(file).map_err(|e| e.to_string())?;
     let (mut out, mut first, mut opener) = (Vec::new(), [None; 2], None);
@@ -98,7 +99,7 @@ fn lines(file: impl Read, interface: &str, origin: Option<i64>) -> Result<Vec<Li
     }
 }
 
-/// A chunk in words; numbers are offsets from the initial ones.
+/// A chunk as text; TSNs are offsets from the initial ones.
 fn word(chunk: &sctp::RawChunk<'_>, own: Option<u32>, other: Option<u32>) -> String {
     let above = |n: u32, first: Option<u32>| n.wrapping_sub(first.unwrap_or(0)) as i32;
     if let Some(data) = chunk.data() {
@@ -149,7 +150,7 @@ fn read(text: &str) -> Option<Vec<Line>> {
     text.lines().map(line).collect()
 }
 
-/// Records the kernel's packets of all cases, or of those that are named; or prints both sides of one.
+/// Records the kernel's packets of all cases, or of the named cases; or prints both sides of one case.
 pub(crate) fn run(root: &Path, words: &[String]) -> Result<bool, String> {
     let tree = Tree::read(root)?;
     let all = cases(&tree)?;
@@ -177,7 +178,7 @@ pub(crate) fn run(root: &Path, words: &[String]) -> Result<bool, String> {
     }
 }
 
-/// Plays a case with kernels.
+/// Runs a case with kernels.
 fn kernel(root: &Path, binary: &str, all: &Cases, case: &Case) -> Result<Vec<Line>, String> {
     let out = std::env::temp_dir().join(format!("williwaw-sctp-{}", std::process::id()));
     let scenario = root.join(FOLDER).join("scenario.toml");
@@ -201,7 +202,8 @@ fn recorded(root: &Path, name: &str) -> Result<Vec<Line>, String> {
     read(&text).ok_or_else(|| format!("{}: a line is no packet", path.display()))
 }
 
-/// Plays a case with the model, whose first data leave when the kernel's do: the packets of the set-up differ in size.
+/// Runs a case with the model. Its start is shifted so that its first data leave with the kernel's: packets
+/// of the association set-up differ in size.
 fn played(tree: &Tree, all: &Cases, case: &Case, kernel: &[Line]) -> Result<Vec<Line>, String> {
     let scenario = tree.text(&format!("{FOLDER}/scenario.toml"))?;
     let play = |start: f64| {
@@ -218,15 +220,15 @@ fn played(tree: &Tree, all: &Cases, case: &Case, kernel: &[Line]) -> Result<Vec<
     if shift > 0.0 && case.aligned { play(shift) } else { Ok(model) }
 }
 
-/// The model's packets at the sender.
+/// The model's packets at the sender's packet port.
 fn at_sender(model: &Model) -> Result<Vec<Line>, String> {
     let capture = lab::capture::capture(model, 0);
     let bytes = capture.write(Vec::new(), None, 0, "xtask").map_err(|e| e.to_string())?;
     lines(&bytes[..], "server", Some(lab::capture::EPOCH_S as i64 * 1_000_000_000))
 }
 
-/// The lines without heartbeats and their answers, and the number of those: each end draws the times of its heartbeats, by
-/// half of an RTO to either side (RFC 9260 section 8.3), so their place among the packets means nothing.
+/// Lines without heartbeats and their acknowledgements, and the number of those. Each end draws the times of
+/// its heartbeats within half of an RTO (RFC 9260 section 8.3), so their position is random.
 fn without_heartbeats(lines: Vec<Line>) -> (Vec<Line>, usize) {
     let all = lines.len();
     let rest: Vec<Line> = lines.into_iter().filter(|line| !line.words.starts_with("HEARTBEAT")).collect();
@@ -234,13 +236,13 @@ fn without_heartbeats(lines: Vec<Line>) -> (Vec<Line>, usize) {
     (rest, beats)
 }
 
-/// Where the packets of a side begin to be compared: its first data.
+/// Index of the first data packet, where the comparison starts.
 fn start(lines: &[Line]) -> usize {
     lines.iter().position(|line| line.words.starts_with("DATA")).unwrap_or(0)
 }
 
-/// The place of the first packet on which the two differ, from the first data on; and the largest difference in time before it,
-/// seconds, counted from the first data.
+/// Indexes of the first packets that differ, from the first data on; and the largest time difference before
+/// them, seconds, relative to the first data.
 fn first_difference(kernel: &[Line], model: &[Line]) -> (Option<[usize; 2]>, f64) {
     let (k, m) = (start(kernel), start(model));
     let most = (kernel.len() - k).max(model.len() - m);
@@ -273,7 +275,7 @@ fn beside(kernel: &[Line], model: &[Line]) -> String {
     out
 }
 
-/// The page.
+/// The generated page.
 pub(crate) fn page(root: &Path, tree: &Tree, findings: &mut Vec<String>) -> Result<String, String> {
     let all = cases(tree)?;
     let mut rows = String::new();
@@ -335,8 +337,8 @@ pub(crate) fn page(root: &Path, tree: &Tree, findings: &mut Vec<String>) -> Resu
 
 const HEAD: &str = "# The kernel's SCTP and its model
 
-The profile `linux-6.x` of SCTP is held against Linux 6.12 in virtual time: {count} cases over one path, with a kernel at both ends or the
-model at both, in the same weather. The path has 200 kbit/s and 100 ms each way; 128 KiB are sent in chunks of 1024 B. What is switched
+The profile `linux-6.x` of SCTP is held against Linux 6.12 in virtual time. There are {count} cases over one path, with a kernel at both ends
+or the model at both and equal conditions of the link. The path has 200 kbit/s and 100 ms each way; 128 KiB are sent in chunks of 1024 B. What is switched
 on over `crates/sctp/agreement/scenario.toml` is in `cases.toml` beside it, with the kernel's packets.
 
 Compared are the packets at the sender's packet port from the first data on, in both directions and in their order: chunks, transmission
@@ -346,8 +348,8 @@ differs. Advertised windows are not compared: the kernel's application writes me
 are whole. Packets of the set-up differ in size, by parameters that the model has not and a larger cookie; so the model starts
 later by what they take. The kernel's receive buffer is large enough, and it does not call a path potentially failed (RFC 7829,
 `net.sctp.pf_enable = 0`): with that it sends heartbeats while data are outstanding.
-Its timers count in ticks of 4 ms, and the timer wheel rounds a timeout of up to two seconds up by as much as 32 ms, a longer
-one by as much as 256 ms; such delays add up.
+Its timers count in ticks of 4 ms. The timer wheel rounds a timeout of up to two seconds up by at most 32 ms, a longer
+one by at most 256 ms; such delays add up.
 
 In {whole} of the {count} cases every packet is the same. `cargo run -p xtask -- sctp record` plays the kernels again.
 

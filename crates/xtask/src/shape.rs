@@ -1,18 +1,20 @@
-//! Source metrics: longest function and file, largest struct, arrows and circles between crates and modules.
+//! Source metrics: longest functions and files, largest structs, dependencies and cycles between crates and
+//! modules.
 //!
-//! `cargo run -p xtask -- house` prints it beside the figures of commit e5b28cb.
+//! `cargo run -p xtask -- house` prints them beside the figures of commit e5b28cb.
 
 use crate::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
 use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
 
-/// The figures of commit e5b28cb, counted by the same rules.
+/// Figures of commit e5b28cb, by the same rules of counting.
 const BEFORE: [(&str, usize); 3] = [("longest function", 221), ("longest file", 601), ("largest struct", 73)];
-/// Rows of each table.
+/// Number of rows of each table.
 const ROWS: usize = 8;
 
-/// Circles between modules that are one subject: crate, a module of the circle, reason. The others have none yet.
+/// Cycles between modules that are one subject: crate, a module of the cycle, reason. Other cycles have no
+/// reason yet.
 const REASONS: [(&str, &str, &str); 15] = [
     ("atp", "packet", "a packet writes itself by the codec, and the codec reads packets"),
     ("dccp", "packet", "a packet writes itself by the codec, and the codec reads packets"),
@@ -51,17 +53,17 @@ const REASONS: [(&str, &str, &str); 15] = [
     ("serve", "sets", "a set is exported as the page that lists its parts"),
 ];
 
-/// A measured thing: its size, its name, its file.
+/// A measured item: size, name, file.
 type Measured = (usize, String, String);
 
-/// Shape of one source file without its tests.
+/// Metrics of one source file without its tests.
 #[derive(Default)]
 struct File {
     functions: Vec<(usize, String)>,
     structs: Vec<(usize, String)>,
-    /// Paths from the crate's root that it names.
+    /// Paths from the crate's root that the file names.
     uses: BTreeSet<Vec<String>>,
-    /// Module path of the file, and of inline modules while they are read.
+    /// Module path of the file, or of the inline module being read.
     module: Vec<String>,
 }
 
@@ -77,7 +79,7 @@ impl File {
         self.functions.push((lines, sig.ident.to_string()));
     }
 
-    /// Notes a path that begins at the crate's root or goes up from here.
+    /// Adds a path that begins at the crate's root or with `super`.
     fn path(&mut self, segments: &[String]) {
         let mut at = match segments.first().map(String::as_str) {
             Some("crate") => Vec::new(),
@@ -117,7 +119,7 @@ impl File {
     }
 }
 
-/// Whether an item is compiled for tests alone.
+/// Whether an item is compiled for tests only.
 fn is_test(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|a| {
         a.path().is_ident("test")
@@ -168,7 +170,7 @@ impl<'a> Visit<'a> for File {
     }
 }
 
-/// Prints the shape of all crates.
+/// Prints the metrics of all crates.
 pub(crate) fn print(tree: &Tree, say: &mut impl FnMut(&str)) -> Result<(), String> {
     let (mut functions, mut structs, mut files) = (Vec::new(), Vec::new(), Vec::new());
     let mut rooms: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
@@ -182,7 +184,7 @@ pub(crate) fn print(tree: &Tree, say: &mut impl FnMut(&str)) -> Result<(), Strin
         let named = |(size, name): (usize, String)| (size, name, path.to_owned());
         functions.extend(file.functions.into_iter().map(named));
         structs.extend(file.structs.into_iter().map(named));
-        // Unit tests in a file of their own are cut off as those at the end of a file are.
+        // Unit tests in a file of their own are left out, like those at the end of a file.
         if within.ends_with("/tests.rs") {
             continue;
         }
@@ -207,7 +209,7 @@ pub(crate) fn print(tree: &Tree, say: &mut impl FnMut(&str)) -> Result<(), Strin
     Ok(())
 }
 
-/// Why these modules are one subject.
+/// Reason why the modules of a cycle are one subject.
 fn reason(krate: &str, circle: &[String]) -> Option<&'static str> {
     let known = |(of, module, _): &&(&str, &str, &str)| *of == krate && circle.iter().any(|m| m == module);
     REASONS.iter().find(known).map(|(.., reason)| *reason)
@@ -231,7 +233,7 @@ fn table(what: &str, before: usize, mut all: Vec<Measured>, say: &mut impl FnMut
     }
 }
 
-/// Prints the arrows between the crates of the workspace, without those that follow from others.
+/// Prints the direct dependencies between the crates of the workspace, without transitive ones.
 fn crates(tree: &Tree, say: &mut impl FnMut(&str)) -> Result<(), String> {
     let mut arrows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (path, text) in tree.all().filter(|(path, _)| path.ends_with("Cargo.toml")) {
@@ -265,7 +267,7 @@ fn crates(tree: &Tree, say: &mut impl FnMut(&str)) -> Result<(), String> {
     Ok(())
 }
 
-/// Everything reached from one name, that name included.
+/// All names that can be reached from one name, including itself.
 fn reached(arrows: &BTreeMap<String, BTreeSet<String>>, from: &str) -> BTreeSet<String> {
     let (mut seen, mut open) = (BTreeSet::new(), vec![from.to_owned()]);
     while let Some(name) = open.pop() {
@@ -276,7 +278,7 @@ fn reached(arrows: &BTreeMap<String, BTreeSet<String>>, from: &str) -> BTreeSet<
     seen
 }
 
-/// Groups of two or more names that all reach each other.
+/// Strongly connected groups of two or more names.
 fn circles(arrows: &BTreeMap<String, BTreeSet<String>>) -> Vec<Vec<String>> {
     let reach: BTreeMap<&str, BTreeSet<String>> =
         arrows.keys().filter(|n| !n.is_empty()).map(|n| (n.as_str(), reached(arrows, n))).collect();

@@ -1,10 +1,10 @@
-//! Test binaries in parallel lanes, those in real time beside those that compute.
+//! Runner of test binaries in parallel lanes: those that wait for real clocks beside those that compute.
 //!
-//! `cargo test` runs one binary after the other, and most of the time it takes is spent in waiting for real clocks. The
-//! list of binaries comes from `cargo test --no-run --message-format=json`. Those in real time run two at once at normal
-//! priority; beside them the others run one by one at a lower priority and with one thread each. A lane whose binaries in
-//! real time are done takes of the others. Each binary gets the working folder, the variables and the line `Running ...`
-//! that cargo would give it.
+//! `cargo test` runs one binary after the other, and waits for real clocks most of the time. The list of
+//! binaries comes from `cargo test --no-run --message-format=json`. Binaries in real time run two at once at
+//! normal priority; all others run one by one at a lower priority with one thread each. A lane without
+//! further binaries in real time takes binaries of the other kind. Each binary gets the working folder, the
+//! variables and the line `Running ...` of `cargo test`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use std::time::Instant;
 /// Packages whose integration tests drive real clocks: sockets, namespaces, TUN devices, a browser.
 const REAL_TIME: [&str; 5] = ["emulate", "measure", "netns", "serve", "uml"];
 
-/// Integration tests of other packages that do, and so wait for most of their time.
+/// Integration tests of other packages that drive real clocks.
 const REAL_TIME_TESTS: [(&str, &str); 19] = [
     ("analyse", "ends"),
     ("analyse", "live"),
@@ -39,29 +39,29 @@ const REAL_TIME_TESTS: [(&str, &str); 19] = [
     ("radio", "station"),
 ];
 
-/// Binaries in real time that run at once: each takes a fifth of a core.
+/// Number of binaries in real time that run at once: each takes a fifth of a core.
 const AT_ONCE: usize = 2;
 
-/// Binaries of the closing list of times.
+/// Number of binaries in the closing list of durations.
 const LISTED: usize = 12;
 
 /// A test binary.
 #[derive(Debug, PartialEq)]
 struct Binary {
-    /// Folder of the package, where its tests start.
+    /// Folder of the package, in which its tests start.
     folder: PathBuf,
-    /// Source of the target from that folder, such as `tests/gate.rs`.
+    /// Source of the target, relative to the folder, such as `tests/gate.rs`.
     source: PathBuf,
     executable: PathBuf,
-    /// Everything it prints.
+    /// Path of the file with its output.
     log: PathBuf,
-    /// Arguments by which `cargo test` runs it alone.
+    /// Arguments of `cargo test` that run the binary alone.
     alone: String,
     real_time: bool,
 }
 
-/// Runs the binaries that the messages in the file `list` name, each with `args`. Writes the output of each to `out` and,
-/// at the end, which failed. False if one failed.
+/// Runs the binaries in the messages of the file `list`, each with `args`. Writes the output of each to
+/// `out`, then the names of failed ones. False if one failed.
 pub(crate) fn run(list: &Path, args: &[String], out: &mut (impl Write + Send)) -> Result<bool, String> {
     let messages =
         std::fs::read_to_string(list).map_err(|e| format!("cannot read {}: {e}", list.display()))?;
@@ -128,7 +128,7 @@ fn outcome(binary: &Binary, args: &[String]) -> (bool, Vec<u8>) {
         .env("CARGO_MANIFEST_DIR", &binary.folder)
         .env("CARGO", std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .stdin(Stdio::null());
-    // A file and not a pipe: a process that a test left behind would hold a pipe open.
+    // A file instead of a pipe: a process that a test left behind would keep a pipe open.
     let written = std::fs::File::create(&binary.log).and_then(|log| {
         let status = command.stdout(log.try_clone()?).stderr(log).status()?;
         Ok((status, std::fs::read(&binary.log)?))
@@ -143,7 +143,7 @@ fn outcome(binary: &Binary, args: &[String]) -> (bool, Vec<u8>) {
     }
 }
 
-/// The test binaries of cargo's messages, one JSON document a line.
+/// Test binaries in cargo's messages, one JSON document per line.
 fn binaries(messages: &str, logs: &Path) -> Result<Vec<Binary>, String> {
     let mut all = Vec::new();
     for line in messages.lines().filter(|line| line.starts_with('{')) {

@@ -1,33 +1,32 @@
-//! Repository texts by path.
+//! Source texts of the repository by path from its root: reader, and the sources of the crates.
 //!
-//! The texts of the repository, read once, by path from its root; folders that are built or belong to version control
-//! are left out.
+//! Build folders and folders of version control are left out.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Folders that hold nothing of ours to read.
+/// Folders without sources.
 const SKIPPED: &[&str] = &["target", "runs", "reproduce"];
-/// Endings of texts that are written by hand. `run` and `Makefile` have none.
+/// Extensions of texts that are written by hand. `run` and `Makefile` have none.
 const TEXTS: &[&str] = &["rs", "toml", "md", "py", "tcl", "cc", "c", "js", "css", "sh", "yml", "html"];
-/// Larger than any of them: data.
+/// Maximum size of a text, bytes; larger files are data.
 const LARGEST: u64 = 4 << 20;
 
-/// The texts of a repository.
+/// Texts of a repository by path.
 #[derive(Default, Debug)]
 pub(crate) struct Tree {
     files: BTreeMap<String, String>,
 }
 
 impl Tree {
-    /// Reads them from disk.
+    /// Reads the texts from disk.
     pub(crate) fn read(root: &Path) -> Result<Tree, String> {
         let mut tree = Tree::default();
         tree.folder(root, "", 0)?;
         Ok(tree)
     }
 
-    /// These, for tests.
+    /// A tree of these files, for tests.
     #[cfg(test)]
     pub(crate) fn of(files: &[(&str, &str)]) -> Tree {
         Tree { files: files.iter().map(|(path, text)| ((*path).into(), (*text).into())).collect() }
@@ -42,7 +41,8 @@ impl Tree {
             let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}/{name}") };
             if kind.is_dir() {
                 let hidden = name.starts_with('.') && name != ".ci";
-                // Built folders lie at the root only; `src/reproduce` is a module like others. Packages of Node lie at pages.
+                // Build folders lie at the root only; `src/reproduce` is a module. Packages of Node lie in
+                // the folder of a page.
                 let built = name == "node_modules" || prefix.is_empty() && SKIPPED.contains(&name.as_str());
                 if !hidden && !built && depth < 16 {
                     self.folder(&entry.path(), &path, depth + 1)?;
@@ -59,18 +59,17 @@ impl Tree {
         Ok(())
     }
 
-    /// The text of a file.
+    /// Text of a file.
     pub(crate) fn text(&self, path: &str) -> Result<&str, String> {
         self.files.get(path).map(String::as_str).ok_or_else(|| format!("there is no {path}"))
     }
 
-    /// All texts, by path.
+    /// All texts with their paths.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
-    /// The Rust sources of the crates, this one left out: it mentions ids and citations without
-    /// meaning them.
+    /// Rust sources of all crates except this one, which contains ids and citations only as examples.
     pub(crate) fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
         self.all().filter(|(path, _)| {
             path.starts_with("crates/") && path.ends_with(".rs") && !path.starts_with("crates/xtask/")

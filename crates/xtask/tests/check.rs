@@ -1,5 +1,6 @@
-//! The claim: every generated page agrees with the code, and the rules of the house hold. As a test it is compiled
-//! with the rest; a command of its own would compile half of it once more.
+//! Test that every generated page agrees with the code and that the repository rules hold.
+//!
+//! As a test it is compiled with all other tests; a separate command would compile half of them again.
 
 use std::process::Command;
 

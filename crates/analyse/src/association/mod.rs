@@ -1,4 +1,4 @@
-//! SCTP association of a capture (RFC 9260): retransmissions, timeouts, gap reports and round trips of each direction.
+//! SCTP associations of a capture (RFC 9260): retransmissions, timeouts, gap reports and RTT of each direction.
 //!
 //! Transmission sequence numbers identify each retransmitted chunk, and duplicate TSN reports show which were
 //! unneeded. A capture at several interfaces shows a packet several times. Each interface has associations of
@@ -10,16 +10,16 @@ use base::wire::{self, IpHead};
 use base::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most chunks of one direction stored as points.
+/// Upper limit of DATA chunks, and of SACKs, stored as points for each direction.
 const MOST_POINTS: usize = 200_000;
-/// Most associations that are followed.
+/// Upper limit of associations; packets of further associations are ignored.
 const MOST: usize = 4096;
 /// Extended TSN of the first chunk seen; lower values are left for earlier TSNs.
 const FIRST: u64 = 1 << 20;
 /// Miss indications that trigger a fast retransmit (RFC 9260 section 7.2.4).
 const MISSING: u32 = 3;
 
-/// Reason of a retransmission.
+/// Trigger of a retransmitted chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ResendReason {
     /// Fast retransmit after enough miss indications.
@@ -30,55 +30,55 @@ pub enum ResendReason {
     Repair,
 }
 
-/// Verdict on a timeout.
+/// Verdict on a T3-rtx timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeoutVerdict {
-    /// The receiver reported a duplicate of its chunk: the first copy had arrived.
+    /// The receiver reported a duplicate of the retransmitted chunk: the first copy had arrived.
     Spurious,
-    /// Its chunk was acknowledged without such a report.
+    /// The retransmitted chunk was acknowledged without a duplicate report.
     Genuine,
-    /// Its chunk was not acknowledged in the capture.
+    /// The retransmitted chunk was not acknowledged in the capture.
     Unknown,
 }
 
-/// A T3-rtx timeout.
+/// T3-rtx timeout (RFC 9260 section 6.3.3).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Timeout {
     /// Time of the first retransmitted chunk.
     pub t: Time,
-    /// TSN of that chunk.
+    /// TSN of the first retransmitted chunk, relative to the first TSN seen.
     pub tsn: u64,
     /// Time since the previous DATA chunk.
     pub waited: Span,
-    /// Verdict.
+    /// Verdict from later SACKs.
     pub judged: TimeoutVerdict,
 }
 
-/// A transmitted DATA chunk.
+/// Transmission of a DATA chunk, for plots.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Point {
-    /// Time.
+    /// Capture time.
     pub t: Time,
-    /// TSN relative to the first one seen.
+    /// TSN relative to the first TSN seen.
     pub tsn: u64,
-    /// Reason, if it is a retransmission.
+    /// Trigger, if the chunk is a retransmission.
     pub again: Option<ResendReason>,
 }
 
-/// A SACK.
+/// SACK chunk, for plots.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ack {
-    /// Time.
+    /// Capture time.
     pub t: Time,
-    /// One past the cumulative TSN.
+    /// One past the cumulative TSN ACK, relative to the first TSN seen.
     pub below: u64,
-    /// Gap ack blocks above it.
+    /// Gap ack blocks as half-open TSN ranges, relative to the first TSN seen.
     pub gaps: Vec<(u64, u64)>,
-    /// It has duplicate TSN reports.
+    /// The SACK reports duplicate TSNs.
     pub duplicates: bool,
 }
 
-/// RTT statistics, seconds.
+/// RTT statistics of chunks sent once, seconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Rtt {
     /// Number of samples.
@@ -91,10 +91,10 @@ pub struct Rtt {
     pub max_s: f64,
 }
 
-/// Statistics of one direction.
+/// Statistics of one direction of an association.
 #[derive(Clone, Debug, Default)]
 pub struct AssociationDirection {
-    /// Packets.
+    /// SCTP packets.
     pub packets: u64,
     /// DATA chunks, retransmissions included.
     pub chunks: u64,
@@ -102,13 +102,13 @@ pub struct AssociationDirection {
     pub bytes: u64,
     /// Bytes of user data that were acknowledged cumulatively.
     pub acknowledged_bytes: u64,
-    /// User messages begun.
+    /// User messages: first fragments (B bit), retransmissions excluded.
     pub messages: u64,
     /// Streams that carried data.
     pub streams: u64,
     /// Retransmitted DATA chunks.
     pub resent: u64,
-    /// Number of these that the receiver reported as duplicates.
+    /// Retransmissions that the receiver reported as duplicates.
     pub unneeded: u64,
     /// Fast retransmits: losses found by miss indications.
     pub fast_retransmits: u64,
@@ -120,9 +120,9 @@ pub struct AssociationDirection {
     pub gap_sacks: u64,
     /// Gap ack blocks of all SACKs.
     pub gap_blocks: u64,
-    /// Duplicate TSNs reported.
+    /// Duplicate TSNs reported by SACKs.
     pub duplicates: u64,
-    /// SACKs with a zero window.
+    /// SACKs with an advertised window of zero.
     pub closed_windows: u64,
     /// HEARTBEAT chunks sent.
     pub heartbeats: u64,
@@ -134,20 +134,20 @@ pub struct AssociationDirection {
     pub destinations: u64,
     /// RTT of chunks sent once.
     pub rtt: Option<Rtt>,
-    /// Time of the first DATA chunk, and of the last one or of the last SACK of new chunks.
+    /// Time of the first DATA chunk, and of the latest DATA chunk or SACK that advanced the cumulative TSN.
     pub span: Option<(Time, Time)>,
-    /// Chunks, if points are stored.
+    /// Transmissions of DATA chunks, if points are stored.
     pub points: Vec<Point>,
     /// SACKs, if points are stored.
     pub acks: Vec<Ack>,
 }
 
 impl AssociationDirection {
-    /// Number of timeouts with this verdict.
+    /// Number of timeouts with the verdict `judged`.
     pub fn judged(&self, judged: TimeoutVerdict) -> usize {
         self.timeouts.iter().filter(|timeout| timeout.judged == judged).count()
     }
-    /// Total time waited for timeouts.
+    /// Sum of the waiting times of all timeouts.
     pub fn waited(&self) -> Span {
         self.timeouts.iter().fold(Span::ZERO, |sum, timeout| sum + timeout.waited)
     }
@@ -159,14 +159,14 @@ impl AssociationDirection {
     }
 }
 
-/// An association.
+/// SCTP association with statistics of both directions.
 #[derive(Clone, Debug)]
 pub struct Association {
     /// Endpoints; the initiator first, if known.
     pub ends: [Endpoint; 2],
-    /// The handshake was captured.
+    /// An INIT chunk was captured.
     pub opened: bool,
-    /// "shutdown" or "abort"; none: no end in the capture.
+    /// "shutdown" or "abort"; none if the capture contains no end.
     pub ended: Option<&'static str>,
     /// Time of the first packet.
     pub first: Time,
@@ -174,18 +174,18 @@ pub struct Association {
     pub last: Time,
     /// Directions: from the first endpoint, and from the second.
     pub directions: [AssociationDirection; 2],
-    /// Interface of the capture.
+    /// Capture interface index.
     pub interface: u32,
 }
 
 impl Association {
-    /// The direction that carried more data.
+    /// Index of the direction that carried more bytes of user data.
     pub fn main(&self) -> usize {
         usize::from(self.directions[1].bytes > self.directions[0].bytes)
     }
 }
 
-/// State of an outstanding chunk.
+/// Unacknowledged chunk: last transmission, number of transmissions, miss indications, length, gap-reported.
 #[derive(Clone, Copy)]
 struct Outstanding {
     last: Time,
@@ -195,13 +195,13 @@ struct Outstanding {
     reported: bool,
 }
 
-/// State of one direction.
+/// Scoreboard of one direction: extended TSNs and outstanding chunks.
 #[derive(Default)]
 struct DirectionTracker {
     direction: AssociationDirection,
-    /// First TSN seen, on the wire.
+    /// TSN on the wire that has the extended TSN 0.
     base: Option<u32>,
-    /// One past the highest.
+    /// One past the highest TSN sent.
     next: u64,
     below: u64,
     outstanding: BTreeMap<u64, Outstanding>,
@@ -245,7 +245,7 @@ impl DirectionTracker {
         }
     }
 
-    /// Reason of a retransmission.
+    /// Trigger of a retransmission: miss indications, recovery in progress, otherwise a timeout.
     fn why(&mut self, t: Time, tsn: u64) -> ResendReason {
         let lowest = self.outstanding.iter().find(|(_, chunk)| !chunk.reported).map(|(tsn, _)| *tsn);
         let chunk = self.outstanding.get(&tsn).copied();
@@ -347,7 +347,7 @@ impl DirectionTracker {
     }
 }
 
-/// State of one association.
+/// Association with the scoreboards of both directions.
 struct AssociationTracker {
     association: Association,
     follows: [DirectionTracker; 2],
@@ -401,7 +401,7 @@ impl Associations {
         ];
         let key = (interface, head.source, head.destination, head.tag);
         let Some((index, side)) = self.find(key, ends, opening, t) else { return };
-        // Verification tag for the other direction.
+        // The verification tag in an INIT or INIT ACK identifies packets of the opposite direction.
         if let Some((tag, _)) = chunks.first().and_then(RawChunk::init) {
             self.by_tag.insert((interface, head.destination, head.source, tag), (index, 1 - side));
         }
@@ -469,8 +469,8 @@ impl Associations {
         Some((index, side))
     }
 
-    /// All associations. One seen at several interfaces is reported at the one nearest to the sender of the
-    /// data.
+    /// All associations. An association seen at several interfaces is reported once: at the interface nearest to the
+    /// sender of the data.
     pub fn finish(self) -> Vec<Association> {
         let mut all: Vec<Association> = Vec::new();
         for AssociationTracker { mut association, follows } in self.all {
@@ -495,7 +495,7 @@ impl Associations {
             match all.iter_mut().find(same) {
                 None => all.push(association),
                 Some(other) => {
-                    // Packets lost later on the path are missing there, and RTTs are longest at the sender.
+                    // Packets lost on the path do not reach later interfaces, and the RTT is longest at the sender.
                     let rank = |a: &Association| {
                         let direction = &a.directions[a.main()];
                         (direction.chunks, direction.rtt.map_or(0, |rtt| (rtt.mean_s * 1e9) as u64))

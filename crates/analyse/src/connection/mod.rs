@@ -1,4 +1,5 @@
-//! TCP connection: both directions, negotiated options, capture point.
+//! State of one TCP connection: handshake options, both directions, RTT from the capture point to each end, duplicate
+//! frames; at the end a connection report (`Flow`).
 
 pub(crate) mod table;
 
@@ -27,14 +28,14 @@ struct Opening {
     cut: bool,
 }
 
-/// One connection and its two directions.
+/// TCP connection with its two directions.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) number: u64,
-    /// Source of the first captured packet.
+    /// Endpoint that sent the first captured packet.
     one: Endpoint,
     other: Endpoint,
-    /// Index 0 is `one`, 1 is `other`.
+    /// SYN or SYN-ACK of each end: index 0 is `one`, 1 is `other`.
     opening: [Option<Opening>; 2],
     /// Index of the client, if the SYN was captured.
     client: Option<usize>,
@@ -48,7 +49,7 @@ pub(crate) struct Connection {
     copies_apart: Span,
     reset: bool,
     finished: [bool; 2],
-    /// Latest TSval of each end not echoed yet, and its capture time: for the RTT to the other end.
+    /// Latest TSval of each end not echoed yet, with its capture time: for the RTT to the opposite end.
     asked: [Option<(u32, Time)>; 2],
     third: bool,
 }
@@ -105,7 +106,7 @@ impl Connection {
         }
     }
 
-    /// Time since the last packet; forever once closed.
+    /// Time since the last packet; [`Span::FOREVER`] after RST or both FINs.
     pub(crate) fn quiet(&self, now: Time) -> Span {
         if self.reset || self.finished == [true; 2] { Span::FOREVER } else { now.since(self.last) }
     }
@@ -132,7 +133,7 @@ impl Connection {
         self.directions[side].on_sent(o);
     }
 
-    /// Window scale that `side` uses; None if the handshake does not show it.
+    /// Window scale shift of `side`; None if the handshake does not show it.
     fn scale(&self, side: usize) -> Option<u8> {
         let unknown = |o: &Opening| o.cut && o.scale.is_none();
         if self.opening.iter().flatten().any(unknown) {
@@ -175,17 +176,17 @@ impl Connection {
         }
         let mss = self.opening.iter().flatten().filter_map(|opening| opening.mss).min();
         self.directions.iter_mut().for_each(|direction| direction.mss = mss);
-        // The first data find the path empty.
+        // After the handshake the path's queues are empty.
         self.directions.iter_mut().for_each(|direction| direction.rtt.empty_path = true);
         if !again {
             self.client.get_or_insert(if ack { 1 - side } else { side });
         }
     }
 
-    /// Samples the RTT to each end: handshake, then timestamps and their echoes.
+    /// Samples the RTT between the capture point and each end: from the handshake, then from timestamps and echoes.
     fn locate(&mut self, side: usize, o: &Observation) {
         let head = &o.head;
-        // The acknowledged packet must have been sent once; the acknowledging one may be a retransmission.
+        // The acknowledged packet must have been sent once; the ACK may be a retransmission.
         if let (Some(mine), Some(theirs)) = (self.opening[side], self.opening[1 - side])
             && !theirs.again
         {
@@ -199,7 +200,7 @@ impl Connection {
             }
         }
         let Some((value, echo)) = head.timestamps else { return };
-        // This packet echoes the timestamp sampled from the other side.
+        // This packet echoes the TSval recorded from the opposite end.
         if let Some((asked, t)) = self.asked[1 - side]
             && (echo == asked || crate::facts::copies::later(echo, asked))
         {

@@ -1,6 +1,7 @@
-//! Connection table by four-tuple.
+//! Table of TCP connections of a capture by four-tuple (`Analyser`): packets in capture order, limits, eviction of
+//! idle connections.
 //!
-//! A SYN with a new sequence number begins a new connection.
+//! A SYN with a new initial sequence number begins a new connection.
 
 use super::Connection;
 use crate::findings::flow::Flow;
@@ -10,10 +11,10 @@ use crate::intake::ordering::Ordering;
 use base::{Span, Time};
 use std::collections::BTreeMap;
 
-/// Both ends, the smaller one first.
+/// Four-tuple, the smaller endpoint first.
 type Key = (Endpoint, Endpoint);
 
-/// Connections of a capture.
+/// Analyser of a capture's TCP connections.
 #[derive(Debug)]
 pub struct Analyser {
     keep: Limits,
@@ -33,7 +34,7 @@ impl Default for Analyser {
 }
 
 impl Analyser {
-    /// An empty table.
+    /// Empty table with the memory limits `keep`.
     pub fn new(keep: Limits) -> Analyser {
         Analyser {
             keep,
@@ -47,8 +48,8 @@ impl Analyser {
         }
     }
 
-    /// Processes a packet. Packets come in the order of the file, in which some may be a little late: several interfaces,
-    /// queues and processors write one file.
+    /// Processes a packet. Packets are pushed in the order of the file. They may be slightly out of time order, since
+    /// several interfaces, queues and processors write one file.
     pub fn push(&mut self, o: &Observation) {
         if self.ordering.steps_back(o) {
             self.process_held();
@@ -102,7 +103,7 @@ impl Analyser {
         at
     }
 
-    /// Closes the connections that were idle longest, several at once.
+    /// Closes an eighth of the connections: those idle longest.
     fn evict(&mut self, now: Time) {
         let mut quiet: Vec<(Span, Key, usize)> = self
             .by_ends
@@ -125,7 +126,7 @@ impl Analyser {
         }
     }
 
-    /// All connections, ordered by their beginning.
+    /// Reports of all connections, in order of their first packet.
     pub fn finish(mut self) -> Vec<Flow> {
         self.process_held();
         let keys: Vec<(Key, usize)> = self.by_ends.iter().map(|(k, at)| (*k, *at)).collect();

@@ -1,4 +1,5 @@
-//! ACK processing: acknowledgements of one direction's data.
+//! Processing of ACKs for one direction's data: cumulative and SACK progress, duplicate ACKs, RTT samples, offered
+//! window, delay spikes.
 
 use crate::direction::Direction;
 use crate::facts::copies::Evidence;
@@ -19,7 +20,7 @@ const SHORTEST_SPIKE: Span = Span::from_millis(300);
 const FAR: u64 = 1 << 30;
 
 impl Direction {
-    /// Processes a packet of the peer and its acknowledgement of this side's data.
+    /// Processes a packet of the receiver and its acknowledgement of this direction's data.
     pub(crate) fn on_answer(&mut self, o: &Observation, scale: Option<u8>) {
         let head = &o.head;
         let from = self.peer.numbers.place();
@@ -117,7 +118,7 @@ impl Direction {
         self.point(t, ack, scale.map(|_| window), &digest, o);
     }
 
-    /// Detects data of the peer itself: captured here, or skipped by its sequence numbers.
+    /// Records that the receiver sends data of its own: captured here, or skipped by its sequence numbers.
     fn hears(&mut self, o: &Observation) {
         let head = &o.head;
         let own = o.payload + u32::from(head.has(flag::SYN)) + u32::from(head.has(flag::FIN));
@@ -131,8 +132,8 @@ impl Direction {
         }
     }
 
-    /// An ACK of data never sent answers the SYN: the peer holds an older connection with this four-tuple and
-    /// will be reset (RFC 9293 section 3.10.7.3).
+    /// Whether this is an ACK of data never sent. It answers the SYN: the peer has an older connection with this
+    /// four-tuple and will be reset (RFC 9293 section 3.10.7.3).
     fn is_of_another(&self, ack: u64) -> bool {
         self.control.syn.is_some() && !self.answered && self.stats.data_packets == 0 && ack != self.max
     }
@@ -192,7 +193,7 @@ impl Direction {
         d
     }
 
-    /// Records an ACK in the current episode.
+    /// Adds an ACK to the recorded episode.
     fn note(&mut self, o: &Observation, ack: u64, d: &AckDigest, (from, place): (Option<u64>, Option<u64>)) {
         let head = &o.head;
         self.acks.blocks |= head.sacks > 0;
@@ -235,7 +236,7 @@ impl Direction {
         if self.missing.overlaps(self.una, ack.min(self.max)) {
             self.never_seen(t);
         }
-        // The receiver accepted a window probe's byte.
+        // The receiver accepted the byte of a window probe.
         self.max = self.max.max(ack.min(self.window.probed));
         if ack > self.max {
             // The acknowledged bytes are missing from the capture.
@@ -308,8 +309,7 @@ impl Direction {
         }
     }
 
-    /// Acknowledged bytes were never captured. A retransmission's first copy may then have arrived although
-    /// it was not seen.
+    /// Acknowledged bytes were never captured. The first copy of a retransmission may therefore have arrived unseen.
     fn never_seen(&mut self, t: Time) {
         self.misses(t);
         self.was_not_lost();
@@ -320,7 +320,7 @@ impl Direction {
         }
     }
 
-    /// The echo names the copy that was acknowledged: an upper bound of the minimum RTT.
+    /// The timestamp echo identifies the acknowledged copy: an upper bound of the minimum RTT.
     fn bound(&mut self, t: Time, d: &AckDigest) {
         let Some(echo) = d.echo.filter(|_| d.advances() || d.echo_moved) else { return };
         if let Some(one) = self.copies.stamped(echo).next() {
@@ -328,7 +328,7 @@ impl Direction {
         }
     }
 
-    /// A duplicate ACK shows data beyond the gap, unless a retransmission can have caused it.
+    /// A duplicate ACK shows data beyond the gap, unless a retransmission can have triggered the ACK.
     fn reaches_beyond(&mut self, d: &AckDigest) {
         if let Some(top) = self.sacked.top() {
             self.beyond = self.beyond.max(top);
@@ -366,7 +366,7 @@ impl Direction {
         }
         let oldest = self.copies.first_of(before).map(|c| c.t);
         let Some(since) = self.acks.heard.max(oldest) else { return };
-        // A gap in the capture is no silence of the path.
+        // Packets missing from the capture are no silence of the path.
         if self.missed_since(since) || self.missing.overlaps(before, d.ack) {
             return;
         }
@@ -387,8 +387,8 @@ impl Direction {
         }
     }
 
-    /// Time from the start of a silence to the last segment sent in it, apart from the one that the ACK at
-    /// `t` covers.
+    /// Time from the start of a silence to the last segment sent in it, not counting the segment that the ACK at `t`
+    /// covers.
     fn last_word(&self, since: Time, before: u64, t: Time) -> Span {
         let least = self.rtt.least_of_all().unwrap_or(Span::ZERO);
         let due = Span::from_nanos(least.as_nanos() / 4 * 3);

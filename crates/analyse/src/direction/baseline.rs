@@ -1,11 +1,9 @@
-//! Baseline of path and receiver: segments per ACK, ACK loss and ACK delay without trouble.
-//!
-//! Learned outside of episodes: segments per ACK, share of lost ACKs, and spread of ACKs around their due
-//! time.
+//! Baseline of path and receiver, learned outside of episodes: segments per ACK, probability of a delayed ACK, ACKs
+//! lost, spread of ACKs around their due time.
 
 use base::Span;
 
-/// Learned values.
+/// Baseline of one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Baseline {
     /// Number of ACKs that cover one segment, two, and more.
@@ -15,8 +13,8 @@ pub(crate) struct Baseline {
 }
 
 impl Baseline {
-    /// Adds an ACK that covers `segments` segments and came `off` before or after its due time. Returns the
-    /// number of ACKs lost before it.
+    /// Adds an ACK that covers `segments` segments and arrived `off` before or after its due time. Returns the number
+    /// of ACKs lost before it.
     pub(crate) fn see(&mut self, segments: u64, off: Span) -> u64 {
         let off = off.as_nanos() as f64;
         if self.near <= 0.0 {
@@ -26,7 +24,7 @@ impl Baseline {
         self.answers[segments.clamp(1, 3) as usize - 1] += 1;
         let [one, two, more] = self.answers;
         let waits = (two + more + 1) * 10 > (one + two + more + 2) * 3;
-        // A receiver that usually sends stretch ACKs loses none by them.
+        // If stretch ACKs are usual, they do not show lost ACKs.
         match segments {
             0..=1 => 0,
             2 if waits => 0,

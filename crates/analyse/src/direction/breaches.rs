@@ -1,4 +1,5 @@
-//! Breaches of RFC 5681, 6298 and 6582 by a sender, noted at its data segments and retransmissions.
+//! Detection of implementation faults of a TCP sender (RFC 5681, 6298, 6582) at retransmissions, and of data beyond
+//! the offered window.
 
 use super::Direction;
 use crate::facts::copies::Copy;
@@ -8,7 +9,7 @@ use crate::findings::fault::{Fault, FaultKind};
 use base::{Span, Time};
 
 impl Direction {
-    /// Breaches that a retransmission shows.
+    /// Records the faults that a retransmission shows.
     pub(super) fn note_faults(&mut self, scene: &ResendContext, reason: Reason, copy: &Copy) {
         let t = copy.t;
         let waited = scene.waited();
@@ -49,16 +50,16 @@ impl Direction {
         }
     }
 
-    /// Records a breach at `t`, as far as the limits of memory allow; `amount` in the unit of its kind.
+    /// Records a fault at `t`, within the memory limits; `amount` in the unit of its kind.
     pub(crate) fn fault(&mut self, t: Time, kind: FaultKind, amount: u64) {
         if self.room(self.stats.faults.len()) {
             self.stats.faults.push(Fault { t, kind, amount });
         }
     }
 
-    /// Data at `t` up to `end` beyond the offered window.
+    /// Records a fault if data sent at `t` up to offset `end` lie beyond the offered window.
     pub(super) fn overruns(&mut self, t: Time, end: u64) {
-        // One byte beyond a closed window is a window probe.
+        // One byte beyond a closed window is a window probe (RFC 9293 section 3.8.6.1).
         if let Some(edge) = self.window.edge
             && end > edge + 1
             && self.answered

@@ -1,4 +1,5 @@
-//! Cause of a pause of the sender: application, window, timer or path.
+//! Idle periods of the sender: each is assigned its cause (application, window, timer, path, loss before the capture
+//! point).
 
 use super::Direction;
 use crate::facts::reason::{Phase, Reason};
@@ -10,7 +11,7 @@ use base::{Span, Time};
 const LONGEST_TIMER: Span = Span::from_secs(4);
 
 impl Direction {
-    /// Ends a pause of the sender and assigns its cause. `lost`: packets sent meanwhile were lost before the
+    /// Ends an idle period at `t` and assigns its cause. `lost`: packets sent in the meantime were lost before the
     /// capture point.
     pub(crate) fn paused(&mut self, t: Time, reason: Option<Reason>, lost: bool) {
         let Some(since) = self.last_sent else { return };
@@ -23,8 +24,7 @@ impl Direction {
             return;
         }
         let outstanding = self.una < self.max;
-        // A sender without ACKs retransmits at its timeout and sends no new data: packets are missing from
-        // the capture.
+        // After a timeout without ACKs, a sender sends no new data: packets are missing from the capture.
         let beyond_timer = pause > LONGEST_TIMER.max(self.rtt.timeout().unwrap_or_default().times(4));
         if outstanding && reason.is_none() && beyond_timer && self.acks.heard.is_none_or(|t| t <= since) {
             self.misses(t);
@@ -41,7 +41,7 @@ impl Direction {
             self.tell_pause(since, t, cause);
             return;
         }
-        // No data outstanding: until the last ACK the path was the cause, after it the application.
+        // No data outstanding: until the last ACK of new data the path was the cause, afterwards the application.
         let until = self.acks.advanced.unwrap_or(since).max(since).min(t);
         let first = if self.window.full { IdleCause::Receiver } else { IdleCause::Congestion };
         self.tell_pause(since, until, first);
@@ -52,7 +52,7 @@ impl Direction {
             self.tell_pause(opened, t, IdleCause::Application);
             return;
         }
-        // The window update travels to the sender, and the data that it releases travel back here.
+        // The window update travels to the sender, and the released data travel to the capture point.
         let back = (opened + self.place.to_sender.unwrap_or_default()).min(t);
         self.tell_pause(opened, back, IdleCause::Congestion);
         if lost {
@@ -61,7 +61,8 @@ impl Direction {
         self.tell_pause(back, t, if lost { IdleCause::Lost } else { IdleCause::Unknown });
     }
 
-    /// What seemed lost before it came here is acknowledged: the capture has missed it, so why there was a pause is unknown.
+    /// Packets counted as lost before the capture point are acknowledged, so only the capture lacks them: the idle
+    /// periods get the cause unknown.
     pub(crate) fn was_not_lost(&mut self) {
         let span = std::mem::take(&mut self.acks.lost_pauses);
         if span.is_zero() {

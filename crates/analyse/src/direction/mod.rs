@@ -1,5 +1,7 @@
-//! One direction of a connection: send side of the capture, its ACKs and its state. This file handles data
-//! segments, `answer.rs` their ACKs, `outcome.rs` the final findings.
+//! State of one direction of a TCP connection, reconstructed from the capture (`Direction`), and processing of the
+//! sender's packets: data segments, retransmissions, SYN and FIN.
+//!
+//! ACKs are processed in `answer.rs`, the end of the connection in `outcome.rs`.
 
 pub(crate) mod answer;
 pub(crate) mod baseline;
@@ -51,23 +53,23 @@ pub(crate) struct Direction {
     pub(crate) beyond: u64,
     /// Ranges not captured although later bytes were.
     pub(crate) missing: Ranges,
-    /// Time when the capture was last found to lack packets.
+    /// Time when packets were last found missing from the capture.
     missed: Option<Time>,
     paws_suspects: PawsSuspects,
     pub(crate) copies: Copies,
     pub(crate) judge: Judge,
     pub(crate) rtt: Rtt,
     pub(crate) phase: Phase,
-    /// Acknowledgements.
+    /// Arrivals of ACKs.
     pub(crate) acks: AckArrivals,
     pub(crate) last_sent: Option<Time>,
     /// IP identification sequence of this sender.
     own: IpIdSequence,
-    /// Further identifications that belong to the last packet, if offload merged several segments into it.
+    /// Further identifications used by the last packet, if offload merged several segments into it.
     together: u64,
-    /// Smaller MSS of the handshake's two, bytes.
+    /// Smaller MSS option of the two in the handshake, bytes.
     pub(crate) mss: Option<u16>,
-    /// Longest payload of one Ethernet frame.
+    /// Longest payload captured in one Ethernet frame, bytes.
     ordinary: u32,
     /// Retransmission timer.
     pub(crate) timer: Expiry,
@@ -94,17 +96,18 @@ pub(crate) struct Direction {
     pub(crate) control: ControlSegments,
 }
 
-/// Data captured at most this long after their ACK were only recorded late: by a card or kernel with receive
-/// offload, or on another processor.
+/// Longest time from an ACK to the capture of its data that counts as late capture: receive offload in card or kernel,
+/// or another processor.
 pub(crate) const BEHIND: Span = Span::from_millis(3);
 /// Assumed bytes in flight beyond the capture point where the window is not known.
 const UNSEEN: u64 = 1 << 20;
-/// Time beyond the round trip to the sender within which duplicate ACKs may trigger a retransmission.
+/// Time beyond the RTT to the sender within which duplicate ACKs may trigger a retransmission.
 const SIGNS_LAST: Span = Span::from_secs(1);
 /// Sequence numbers further than this from the expected one are not part of the connection.
 const FAR: u64 = 1 << 30;
 
-/// Whether `a` was sent before `b`, by identifications if the sender `counts`, or by timestamps.
+/// Whether `a` was sent before `b`, by IP identifications if the sender `counts` packets in them, otherwise by
+/// timestamps.
 fn sent_before(a: &Copy, b: &Copy, counts: bool) -> Option<bool> {
     let by_number = |(a, b): (u16, u16)| (counts && a != b).then_some(b.wrapping_sub(a) < 1 << 15);
     let by_stamp = |(a, b): (u32, u32)| (a != b).then_some(later(b, a));
@@ -116,12 +119,12 @@ impl Direction {
         Direction { keep: Some(keep), first_flight_open: true, ..Direction::default() }
     }
 
-    /// Whether a list of findings has space for one more.
+    /// Whether a list of findings with `taken` entries may grow.
     pub(crate) fn room(&self, taken: usize) -> bool {
         taken < self.keep.unwrap_or_default().happenings
     }
 
-    /// Reported offset: relative to the SYN.
+    /// Offset in the report: relative to the SYN.
     pub(crate) fn told(&self, offset: u64) -> u64 {
         offset.saturating_sub(self.base)
     }
@@ -217,10 +220,9 @@ impl Direction {
         }
     }
 
-    /// Whether the packet just before this one was lost before the capture point, by the sender's IP
-    /// identifications.
+    /// Whether packets directly before this one were lost before the capture point, by the sender's IP identifications.
     fn lost_before(&mut self, o: &Observation) -> bool {
-        // A packet merged by offload used one identification per segment.
+        // A packet merged by offload used one identification for each segment.
         let whole = if o.payload > WHOLE { u64::from(o.payload / SHORT) } else { 0 };
         let together = std::mem::replace(&mut self.together, whole);
         let before = self.own.place();
@@ -229,7 +231,7 @@ impl Direction {
         between.is_some_and(|n| n > together) && self.own.counts()
     }
 
-    /// Records a packet for matching with another capture.
+    /// Records a packet for the join with another capture.
     fn sight(&mut self, o: &Observation, syn: bool) {
         let seq = self.offset(o.head.seq) + u64::from(syn);
         if !self.begun {
@@ -266,13 +268,13 @@ impl Direction {
         self.stats.data_span = Some((self.stats.data_span.map_or(t, |s| s.0), t));
         self.judge.stamped |= o.head.timestamps.is_some();
         if seq <= self.base {
-            // The first copy was sent before the capture began.
+            // The first transmission precedes the capture.
             self.stats.before_capture += 1;
             self.unsure();
             return;
         }
         if behind && self.copies.firsts.back().is_some_and(|last| last.seq > seq) {
-            // Several that were captured late changed places.
+            // Segments captured late are out of order.
             return;
         }
         self.overruns(t, end);
@@ -312,8 +314,8 @@ impl Direction {
         self.last_sent = Some(t);
     }
 
-    /// Detects packets missing from the capture: near the sender a sequence gap, or data that were
-    /// acknowledged unseen and stay unseen.
+    /// Detects packets missing from the capture: near the sender a sequence gap, otherwise data acknowledged but not
+    /// captured.
     fn gap_of_capture(&mut self, t: Time, seq: u64, behind: bool) {
         let skips = seq > self.max && !self.place.is_far();
         let below = !behind && self.acks.unseen.overlaps(0, seq);
@@ -326,7 +328,7 @@ impl Direction {
         }
     }
 
-    /// Records that packets which passed this point are not in the capture.
+    /// Records that packets passed the capture point but are not in the capture.
     pub(crate) fn misses(&mut self, t: Time) {
         (self.missed, self.judge.torn) = (Some(t), Some(t));
     }
@@ -336,14 +338,14 @@ impl Direction {
         self.missed.is_some_and(|at| at > t)
     }
 
-    /// Starts an episode. `from`: IP identification position of the peer's last packet.
+    /// Starts an episode. `from`: position of the peer's last packet in its IP identification sequence.
     pub(crate) fn trouble(&mut self, from: Option<u64>) {
         let Direction { una, max, echo, .. } = *self;
         let fin = self.control.fin_alone;
         self.replay.begin(&self.copies, &EpisodeStart { una, max, echo, from, fin });
     }
 
-    /// A segment first captured shortly after its ACK.
+    /// Whether the segment was captured shortly after its ACK.
     fn behind(&mut self, t: Time, seq: u64, end: u64) -> bool {
         let upto = end.min(self.max);
         // After a second host answered the SYN, acknowledged bytes may lie beyond the data.
@@ -359,7 +361,7 @@ impl Direction {
         true
     }
 
-    /// Processes a segment below the highest byte seen; returns its index if it is a retransmission.
+    /// Processes a segment below the highest byte seen; returns its index in the list of retransmissions, if it is one.
     fn resent(&mut self, mut copy: Copy, (need, evidence): (Need, Evidence)) -> Option<u32> {
         let max = self.max;
         if self.missing.overlaps(copy.seq, copy.end.min(max)) && !self.was_seen(copy.seq, copy.end.min(max)) {
@@ -392,7 +394,7 @@ impl Direction {
                 likelihood: None,
             });
         }
-        // Away from the sender, its timer and the ACKs it has got are unknown.
+        // Away from the sender, its timer and the ACKs received by it are unknown.
         if scene.far.is_none() {
             self.note_faults(&scene, reason, &copy);
         }
@@ -419,13 +421,13 @@ impl Direction {
         Some(at as u32)
     }
 
-    /// Whether all these bytes were captured before.
+    /// Whether all bytes of `[seq, end)` were captured before.
     fn was_seen(&self, seq: u64, end: u64) -> bool {
         !self.missing.overlaps(seq, end)
     }
 
-    /// Processes missing bytes that arrive now: reordered before the capture point, or resent after a loss
-    /// before it.
+    /// Processes bytes missing so far that pass the capture point now: reordered before it, or retransmitted after a
+    /// loss before it.
     fn late(&mut self, mut copy: Copy) -> Option<u32> {
         let t = copy.t;
         self.missing.take(copy.seq, copy.end);
@@ -438,7 +440,7 @@ impl Direction {
         let since = rtt::age(t, after.map(|c| c.t));
         let order = after.and_then(|after| sent_before(&copy, &after, self.own.counts()));
         let far = self.place.is_far();
-        // A report of the gap takes a round trip to the sender and back.
+        // A report of the gap takes one RTT between the capture point and the sender.
         let too_soon = far && self.place.to_sender.is_some_and(|back| since < back);
         let soon = since < quick.max(BEHIND) && self.dupacks.count < 3;
         let overtaken = order.unwrap_or(too_soon || soon);
@@ -454,8 +456,8 @@ impl Direction {
         let scene = self.scene(&copy);
         let waited =
             scene.far.is_none() && scene.waited() >= Span::from_millis(190) && self.dupacks.count == 0;
-        // Near the sender, the capture missed the first copy. It may have arrived, and ACKs may be missing
-        // too.
+        // Near the sender, the capture lacks the first copy. That copy may have arrived, and ACKs may be missing from
+        // the capture as well.
         let missed = !self.place.is_far();
         let reason = match missed {
             true => Reason::Unknown,
@@ -561,8 +563,8 @@ impl Direction {
         }
     }
 
-    /// The retransmission timer may have expired unseen. Data sent by then may reach beyond the capture
-    /// point, up to the window's edge.
+    /// Enters the phase in which the retransmission timer may have expired unseen. Data sent until then may reach
+    /// beyond the capture point, up to the window's right edge.
     pub(crate) fn unsure(&mut self) {
         let beyond =
             if self.place.is_far() { self.window.edge.unwrap_or(self.max + UNSEEN) } else { self.max };
@@ -578,7 +580,7 @@ impl Direction {
         self.copies.of(copy.seq, copy.seq + 1).map(|c| c.t).max()
     }
 
-    /// New data after the first or second duplicate ACK (RFC 3042).
+    /// Counts a limited transmit: new data after the first or second duplicate ACK (RFC 3042).
     fn limited_transmit(&mut self) {
         if matches!(self.dupacks.count, 1 | 2) && self.phase == Phase::Open {
             self.seen.limited.0 += 1;

@@ -1,4 +1,5 @@
-//! End of a direction: settles the open verdicts and derives the findings of the flow.
+//! End of a direction: open verdicts closed, doubtful ones withdrawn (duplicate frames, reordering, missing ACKs), and
+//! the direction's report filled in.
 
 use super::Direction;
 use crate::facts::copies::Evidence;
@@ -11,8 +12,8 @@ use crate::verdict::Need;
 use base::Span;
 
 impl Direction {
-    /// A packet captured twice without an identification looks like a retransmission. Retransmissions at the distance
-    /// of the capture's duplicates therefore get no verdict.
+    /// Withdraws verdicts on retransmissions at the time distance of the capture's duplicate frames: without IP
+    /// identifications, a duplicate frame looks like a retransmission.
     fn doubt_copies(&mut self, copied: Option<Span>) {
         let Some(lag) = copied.filter(|_| !self.own.counts()) else { return };
         // The first copy of acknowledged bytes is no longer in the send log.
@@ -26,7 +27,7 @@ impl Direction {
         }
     }
 
-    /// On a path that reorders, a segment that fills a gap may be a late original.
+    /// Withdraws verdicts on a reordering path: a segment that fills a gap may be a late original.
     fn doubt_order(&mut self) {
         if self.stats.out_of_order == 0 {
             return;
@@ -40,8 +41,8 @@ impl Direction {
         }
     }
 
-    /// Settles open verdicts at the end of the capture; returns the findings and the sender's profile. `copied`: time
-    /// between duplicates made by the capture, from IP identifications.
+    /// Closes open verdicts at the end of the capture; returns report and RFC 3481 facts. `copied`: time between a
+    /// packet and its duplicate frame, by IP identifications.
     pub(crate) fn finish(mut self, copied: Option<Span>) -> (FlowDirection, ProfileFacts) {
         self.judge.finish(&mut self.copies, &self.peer.clock, &self.rtt, &mut self.rulings);
         self.settle();
@@ -50,14 +51,14 @@ impl Direction {
         self.doubt_order();
         let mut direction = std::mem::take(&mut self.stats);
         if !self.rtt.empty_path {
-            // Data may have been in flight when the capture began. Without a likelihood from the HMM, a missing duplicate
-            // report is then no evidence.
+            // Data may have been in flight when the capture began. Without a posterior of the HMM, the absence of a
+            // DSACK is then no evidence.
             let quiet = |r: &&mut Retransmission| r.evidence == Evidence::Silence && r.likelihood.is_none();
             let all = direction.retransmissions.iter_mut().filter(quiet);
             all.for_each(|r| (r.need, r.evidence) = (Need::Unknown, Evidence::Nothing));
         }
         if !self.answered {
-            // The capture holds one direction only, so the ACKs are unknown.
+            // The capture contains one direction only, so the ACKs are unknown.
             let all = direction.retransmissions.iter_mut().filter(|r| r.evidence != Evidence::Seen);
             all.for_each(|r| {
                 (r.need, r.evidence, r.reason) = (Need::Unknown, Evidence::Nothing, Reason::Unknown)

@@ -1,7 +1,8 @@
-//! PAWS at a receiver: arriving bytes whose timestamp is older than the receiver's last echo (RFC 7323 section 5).
+//! PAWS at the receiver (RFC 7323 section 5): arriving segments whose timestamp is older than TS.Recent, and the need
+//! of their retransmissions.
 //!
-//! RFC 7323 section 5.3 has it discard them, and they were answered as if they had not come. Whether it does is not in any
-//! packet, so such bytes count neither as arrived nor as lost until an ACK decides.
+//! A receiver with PAWS discards such segments and answers with an ACK. No packet states whether a receiver has PAWS.
+//! Such bytes therefore count neither as arrived nor as lost until an ACK decides.
 
 use super::Direction;
 use crate::facts::copies::{Copy, Evidence, later};
@@ -9,31 +10,31 @@ use crate::facts::ranges::Ranges;
 use crate::verdict::Need;
 use base::Time;
 
-/// Bytes of old packets, and knowledge of TS.Recent.
+/// Bytes of segments with an old timestamp, and known value of TS.Recent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PawsSuspects {
     bytes: Ranges,
     recent: Option<u32>,
-    /// When the last of them came.
+    /// Time of the last such segment.
     at: Option<Time>,
 }
 
-/// State of the receiver, from its answers.
+/// State of the receiver, from its ACKs.
 pub(super) struct ReceiverState<'a> {
-    /// All below is acknowledged.
+    /// Lowest unacknowledged byte.
     pub(super) una: u64,
-    /// Its last echo.
+    /// Last timestamp echo.
     pub(super) echo: Option<u32>,
-    /// Its blocks.
+    /// SACKed bytes.
     pub(super) sacked: &'a Ranges,
-    /// It sends blocks.
+    /// The receiver sends SACK blocks.
     pub(super) blocks: bool,
-    /// When it last answered.
+    /// Time of the last ACK.
     pub(super) heard: Option<Time>,
 }
 
 impl PawsSuspects {
-    /// Data came, and with them a timestamp.
+    /// Updates TS.Recent and the bytes of old segments with a data segment that has a timestamp.
     pub(super) fn see(&mut self, t: Time, seq: u64, end: u64, stamp: Option<u32>, shown: &ReceiverState<'_>) {
         let Some(stamp) = stamp else { return };
         if let Some(echo) = shown.echo.filter(|echo| self.recent.is_none_or(|recent| later(*echo, recent))) {
@@ -54,13 +55,13 @@ impl PawsSuspects {
         }
     }
 
-    /// Bytes that had arrived are repeated: whether they were needed, if the first copy may have been discarded.
+    /// Verdict on a retransmission of bytes that PAWS may have discarded; None if PAWS does not concern them.
     pub(super) fn need(&self, seq: u64, end: u64, shown: &ReceiverState<'_>) -> Option<(Need, Evidence)> {
         let from = seq.max(shown.una);
         if from >= end || !self.bytes.overlaps(from, end) || shown.sacked.holds(from, end) {
             return None;
         }
-        // A later ACK reports them missing.
+        // An ACK after the old segment reports the bytes as missing.
         let answered = self.at <= shown.heard;
         let missed = answered && (seq <= shown.una || shown.blocks);
         Some((if missed { Need::Needed } else { Need::Unknown }, Evidence::Aged))
@@ -68,7 +69,8 @@ impl PawsSuspects {
 }
 
 impl Direction {
-    /// Data pass: whether they were needed if they had passed before. Next to the receiver this is visible, unless those were too old.
+    /// Records a data segment; returns the verdict if its bytes had passed the capture point before. Next to the
+    /// receiver a first copy is observed; only PAWS may have discarded it.
     pub(super) fn note_age(&mut self, copy: &Copy) -> (Need, Evidence) {
         let shown = ReceiverState {
             una: self.una,
@@ -108,9 +110,9 @@ mod tests {
             paws_suspects.need(100, 200, &shown(100, 8, &none, 6)),
             Some((Need::Needed, Evidence::Aged))
         );
-        // It was taken in after all.
+        // The first copy was accepted after all.
         assert_eq!(paws_suspects.need(100, 200, &shown(200, 8, &none, 6)), None);
-        // A copy that is not old counts as come.
+        // A copy with a current timestamp counts as arrived.
         paws_suspects.see(t(7), 100, 200, Some(9), &shown(100, 8, &none, 6));
         assert_eq!(paws_suspects.need(100, 200, &shown(100, 9, &none, 8)), None);
     }
@@ -125,7 +127,7 @@ mod tests {
             paws_suspects.need(200, 300, &shown(100, 8, &none, 1)),
             Some((Need::Unknown, Evidence::Aged))
         );
-        // Nothing is older than no timestamp.
+        // Without a known TS.Recent, no segment is old.
         paws_suspects.see(t(7), 300, 400, None, &shown(100, 8, &none, 1));
         assert_eq!(paws_suspects.need(300, 400, &shown(100, 8, &none, 1)), None);
     }

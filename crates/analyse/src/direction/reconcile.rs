@@ -1,7 +1,7 @@
-//! Reconciliation of rule verdicts with the posterior of the hidden Markov model of an episode.
+//! Reconciliation of the two verdicts on a retransmission: by in-order rules, when it is acknowledged, and by the
+//! posterior of the episode's hidden Markov model.
 //!
-//! The order rules give a verdict when a retransmission is closed; the HMM gives a posterior when its episode
-//! ends. The more certain one is reported.
+//! The more certain verdict is reported.
 
 use super::Direction;
 use crate::facts::copies::{Copy, Evidence, later};
@@ -13,18 +13,18 @@ use crate::hypotheses::timing::PathTiming;
 use crate::verdict::Need;
 use base::Span;
 
-/// Posterior from which on the HMM replaces the rules' verdict: odds of 4:1.
+/// Posterior above which the HMM replaces the verdict of the rules: odds of 4:1.
 const SURE: f64 = 0.8;
 /// Posterior needed for a tail loss probe.
 const CERTAIN: f64 = 0.95;
-/// Posterior from which on the likelier verdict is reported, with DSACK or with counted IP identifications
-/// and timestamps. Below it the rules' verdict stays.
+/// Posterior above which the likelier verdict is reported, given DSACK or counted IP identifications and timestamps.
+/// Below it the verdict of the rules stays.
 const LIKELIER: f64 = 0.6;
 
-/// Most recent retransmissions that a late original is compared with.
+/// Number of recent retransmissions compared with a late original.
 const LATE: usize = 64;
 
-/// Next to the receiver, arrival or absence of the first copy is observed.
+/// Whether the first copy's arrival or absence was observed next to the receiver.
 fn watched(evidence: Evidence, at_receiver: bool) -> bool {
     matches!(evidence, Evidence::Seen | Evidence::Aged) || evidence == Evidence::Unseen && at_receiver
 }
@@ -35,7 +35,7 @@ fn seen(evidence: Evidence) -> bool {
 }
 
 impl Direction {
-    /// Stores the verdicts that are ready.
+    /// Stores the final verdicts in the list of retransmissions.
     pub(crate) fn settle(&mut self) {
         for ruling in self.rulings.drain(..) {
             if let Some(r) = self.stats.retransmissions.get_mut(ruling.result) {
@@ -48,9 +48,9 @@ impl Direction {
         }
     }
 
-    /// Weighs the recorded episode at its end.
+    /// Ends the recorded episode, and combines the HMM's posterior with the verdicts of the rules.
     pub(crate) fn weigh(&mut self) {
-        // No event course explains packets missing from the capture.
+        // No event course explains packets that are missing from the capture.
         if !self.answered || self.replay.since() < self.judge.torn.filter(|_| self.replay.since().is_some()) {
             self.replay.forget();
             return;
@@ -73,13 +73,12 @@ impl Direction {
             loose: self.loose(),
             foreign: 0.0,
         };
-        // A missing identification may belong to the peer's own data.
+        // A missing identification may belong to a data packet of the peer.
         let trip = self.rtt.smoothed().unwrap_or_default();
         let talks =
             self.peer.talked.is_some_and(|t| self.replay.since().is_none_or(|since| t + trip >= since));
         let foreign = self.peer.numbers.foreign().filter(|_| !talks);
-        // On a path that reorders, in-order event courses mean little without DSACK and without counted
-        // identifications.
+        // On a reordering path, in-order event courses mean little without DSACK and counted identifications.
         if self.acks.overtaken && !rates.sack && foreign.is_none() {
             self.replay.forget();
             return;
@@ -121,8 +120,8 @@ impl Direction {
         }
     }
 
-    /// Next to the receiver: a packet with bytes that have arrived was sent before the packet that brought them. The
-    /// earlier arrival is then the retransmission, and this packet the delayed original.
+    /// Next to the receiver: a segment with bytes already arrived whose timestamp or identification is earlier than
+    /// the first arrival's. That arrival was then the retransmission, and this segment is the delayed original.
     pub(crate) fn late_original(&mut self, copy: &Copy) {
         if !self.place.is_receiver() {
             return;
@@ -163,7 +162,7 @@ impl Direction {
         Some(if enough { close } else { wide }).filter(|(bytes, took)| *bytes > 0 && !took.is_zero())
     }
 
-    /// Timing parameters of the path.
+    /// Timing parameters of the path, for the model of ACK arrivals.
     pub(crate) fn pace(&self) -> PathTiming {
         PathTiming {
             trip: self.rtt.least(self.copies.longest).or(self.least()).unwrap_or(Span::ZERO),

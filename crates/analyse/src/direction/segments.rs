@@ -1,7 +1,7 @@
-//! Wire segments of a captured frame that offload merged (TSO, GSO, GRO, LRO).
+//! Wire segments of a captured frame that offload merged (TSO, GSO, GRO, LRO): segment size, and split of the frame.
 //!
-//! A capture shows such a frame as one packet of up to 64 KB. Loss, SACK blocks and duplicate ACKs are those of its
-//! segments, so the send log holds those.
+//! A capture shows such a frame as one packet of up to 64 KB. Loss, SACK blocks and duplicate ACKs concern segments,
+//! so the send log contains segments.
 
 use super::Direction;
 use crate::facts::copies::Copy;
@@ -9,8 +9,9 @@ use crate::findings::flow::Transmission;
 use crate::hypotheses::hmm::SentPacket;
 use crate::intake::observation::Observation;
 
-/// A payload above `WHOLE` was merged by offload from segments of at least about `SHORT` bytes.
+/// Payload above which a frame was merged by offload, bytes.
 pub(super) const WHOLE: u32 = 1500;
+/// Least segment size assumed in merged frames, bytes.
 pub(super) const SHORT: u32 = 500;
 /// Bytes of the timestamp option with its padding, in every segment (RFC 7323 appendix A).
 const TIMESTAMPS: u32 = 12;
@@ -18,8 +19,8 @@ const TIMESTAMPS: u32 = 12;
 const LEAST: u32 = 48 - TIMESTAMPS;
 
 impl Direction {
-    /// Bytes of data in a wire segment of this frame: the negotiated MSS less options, or without a handshake the longest
-    /// payload that fits into an Ethernet frame. `None`: the frame is one segment, or the size is unknown.
+    /// Bytes of data in a wire segment of this frame: the negotiated MSS less options, or without a handshake the
+    /// longest payload that fits into an Ethernet frame. `None`: the frame is one segment, or the size is unknown.
     pub(super) fn wire_segment(&mut self, o: &Observation) -> Option<u32> {
         if o.payload <= WHOLE {
             self.ordinary = self.ordinary.max(o.payload);
@@ -33,7 +34,7 @@ impl Direction {
         (size >= LEAST && o.payload > size).then_some(size)
     }
 
-    /// Processes a wire segment. `behind`: it was captured after its ACK.
+    /// Processes a wire segment. `behind`: the segment was captured after its ACK.
     pub(super) fn on_segment(&mut self, mut segment: Copy, behind: bool) {
         let Copy { seq, end, t, stamp, .. } = segment;
         let flight = self.max.max(end) - self.una.min(self.max);
@@ -59,7 +60,7 @@ impl Direction {
     }
 }
 
-/// The segments of a copy, in order. Identifications count on by one for each segment.
+/// Segments of a captured copy, in order. The IP identification increases by one with each segment.
 pub(super) fn segments(copy: Copy, size: Option<u32>) -> impl Iterator<Item = Copy> {
     let size = size.map_or(u64::MAX, u64::from);
     let (mut seq, mut id) = (copy.seq, copy.id);

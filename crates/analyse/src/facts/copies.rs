@@ -1,7 +1,7 @@
-//! Send log of one direction: first transmissions and retransmissions with their fate.
+//! Send log of one direction (`Copies`): first transmissions and retransmissions of data segments with their fate, and
+//! the evidence of verdicts.
 //!
-//! Holds every copy of bytes that may still matter: first transmissions by byte, retransmissions by time.
-//! Serial numbers run through both in order of sending.
+//! First transmissions are sorted by byte, retransmissions by time. Serial numbers count both in order of sending.
 
 use base::Time;
 use std::collections::{BTreeMap, VecDeque};
@@ -21,28 +21,29 @@ base::named! {
         Duplicate = "duplicate-echo",
         /// The ACK arrived earlier than any round trip.
         Early = "earlier-than-a-round-trip",
-        /// In-order delivery: packets sent before and after it decide.
+        /// In-order delivery: the fates of packets sent before and after the copy decide.
         Order = "order",
-        /// ACK loss: packets sent before it arrived without an ACK.
+        /// ACK loss: packets sent before the copy arrived without an ACK.
         Jump = "answers-are-missing",
         /// No duplicate was reported although later packets were acknowledged.
         Silence = "no-duplicate-came-back",
         /// Posterior of the HMM: no other event course explains the episode as well.
         Course = "likeliest-course",
-        /// The capture at the receiver contains it.
+        /// The capture at the receiver contains the copy.
         Receiver = "receiver-capture",
-        /// Next to the receiver: the bytes had passed the capture before.
+        /// Next to the receiver: the bytes had passed the capture point before.
         Seen = "seen-before",
-        /// Next to the receiver: the bytes had not passed the capture before.
+        /// Next to the receiver: the bytes had not passed the capture point before.
         Unseen = "not-seen-before",
-        /// Next to the receiver: the bytes had passed the capture before, with a timestamp too old for the receiver (PAWS).
+        /// Next to the receiver: the bytes had passed before with a timestamp too old for the receiver (PAWS, RFC
+        /// 7323).
         Aged = "too-old-before",
         /// No evidence.
         Nothing = "nothing",
     }
 }
 
-/// Fate of a copy.
+/// Fate of a copy at the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Fate {
     /// Not known.
@@ -54,7 +55,7 @@ pub(crate) enum Fate {
     Lost(Evidence),
 }
 
-/// One transmission of a data segment.
+/// One transmission of a data segment (a copy of its bytes).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copy {
     pub(crate) serial: u64,
@@ -63,7 +64,7 @@ pub(crate) struct Copy {
     pub(crate) t: Time,
     pub(crate) stamp: Option<u32>,
     pub(crate) id: Option<u16>,
-    /// Bytes in flight after it was sent.
+    /// Bytes in flight after the copy was sent.
     pub(crate) flight: u64,
     pub(crate) fate: Fate,
 }
@@ -74,7 +75,7 @@ impl Copy {
     }
 }
 
-/// True if `a` is later than `b` on a clock of 32 bits that wraps.
+/// Whether `a` is later than `b` on a 32-bit clock that wraps around.
 pub(crate) fn later(a: u32, b: u32) -> bool {
     a != b && a.wrapping_sub(b) < 1 << 31
 }
@@ -92,17 +93,17 @@ pub(crate) struct Copies {
     pub(crate) longest: u64,
     /// Serials of retransmissions by first byte, ascending.
     by_seq: BTreeMap<u64, VecDeque<u64>>,
-    /// Ranges of copies newly known to have arrived, until `Judge::edges` takes them.
+    /// Ranges of copies whose arrival became known, until `Judge::edges` takes them.
     pub(crate) arrived: Vec<(u64, u64)>,
 }
 
-/// Most copies kept of each kind; real windows hold fewer segments.
+/// Upper limit of stored first transmissions, and of stored retransmissions.
 pub(crate) const MOST: usize = 1 << 16;
-/// Most retransmissions kept of one segment: senders give up after fewer (15 expiries in Linux, 12 in BSD).
+/// Upper limit of stored retransmissions of one segment. Linux aborts after 15 expiries, BSD after 12.
 const MOST_OF_ONE: usize = 64;
 
 impl Copies {
-    /// Adds a transmission and returns its serial.
+    /// Appends a transmission and returns its serial number.
     pub(crate) fn push(&mut self, mut copy: Copy, again: bool) -> u64 {
         copy.serial = self.next;
         self.next += 1;
@@ -126,7 +127,7 @@ impl Copies {
         copy.serial
     }
 
-    /// Forgets the oldest retransmission.
+    /// Discards the oldest retransmission.
     fn forget_again(&mut self) {
         let Some(copy) = self.agains.pop_front() else { return };
         if let Some(same) = self.by_seq.get_mut(&copy.seq) {
@@ -143,7 +144,7 @@ impl Copies {
         self.agains.get(self.agains.partition_point(|c| c.serial < serial)).filter(|c| c.serial == serial)
     }
 
-    /// Retransmissions that have bytes of `[seq, end)`.
+    /// Retransmissions that share bytes with `[seq, end)`.
     fn agains_of(&self, seq: u64, end: u64) -> impl Iterator<Item = &Copy> {
         self.by_seq
             .range(seq.saturating_sub(self.longest)..end.max(seq.saturating_sub(self.longest)))
@@ -152,7 +153,7 @@ impl Copies {
             .filter(move |c| c.overlaps(seq, end))
     }
 
-    /// First transmissions and retransmissions sent after `since` that reach beyond `byte`, the latest first.
+    /// First transmissions, and retransmissions, sent after `since` with bytes from `byte` on; the latest first.
     pub(crate) fn latest(&self, since: Time, byte: u64) -> [Box<dyn Iterator<Item = &Copy> + '_>; 2] {
         let beyond = move |c: &&Copy| c.end > byte;
         let after = move |c: &&Copy| c.t > since;
@@ -185,24 +186,24 @@ impl Copies {
         None
     }
 
-    /// The first transmission that holds this byte.
+    /// First transmission of this byte.
     pub(crate) fn first_of(&self, byte: u64) -> Option<&Copy> {
         let at = self.firsts.partition_point(|c| c.end <= byte);
         self.firsts.get(at).filter(|c| c.seq <= byte)
     }
 
-    /// Every copy that has bytes of `[seq, end)`, first transmissions first.
+    /// Copies that share bytes with `[seq, end)`: first transmissions, then retransmissions.
     pub(crate) fn of(&self, seq: u64, end: u64) -> impl Iterator<Item = &Copy> {
         self.firsts_of(seq, end).chain(self.agains_of(seq, end))
     }
 
-    /// First transmissions that have bytes of `[seq, end)`, in their order.
+    /// First transmissions that share bytes with `[seq, end)`, in order of bytes.
     pub(crate) fn firsts_of(&self, seq: u64, end: u64) -> impl Iterator<Item = &Copy> {
         let at = self.firsts.partition_point(|c| c.end <= seq);
         self.firsts.range(at..).take_while(move |c| c.seq < end)
     }
 
-    /// Copies with this TSval; several share one if the timestamp clock is coarse.
+    /// Copies with this TSval; several copies share a TSval if the timestamp clock is coarse.
     pub(crate) fn stamped(&self, stamp: u32) -> impl Iterator<Item = &Copy> {
         let of = move |list: &'_ VecDeque<Copy>| {
             let at = list.partition_point(|c| c.stamp.is_none_or(|s| later(stamp, s)));
@@ -213,7 +214,7 @@ impl Copies {
         firsts.chain(self.agains.range(a.0..a.1).take_while(move |c| c.stamp == Some(stamp)))
     }
 
-    /// Forgets first transmissions below `edge` and retransmissions before `serial`.
+    /// Discards first transmissions below `edge`, and retransmissions below `edge` with a serial below `serial`.
     pub(crate) fn forget(&mut self, edge: u64, serial: u64) {
         while self.firsts.front().is_some_and(|c| c.end <= edge) {
             self.firsts.pop_front();

@@ -1,6 +1,7 @@
-//! Facts carried by an ACK, compared with the previous ones.
+//! Facts of one ACK (`AckDigest`): advance of the cumulative ACK, new SACK ranges, DSACK, timestamp echo, duplicate or
+//! not.
 //!
-//! Each fact is compared with the previous ACKs; verdicts are made elsewhere.
+//! The facts compare the ACK with its predecessors and contain no verdict.
 
 use base::Time;
 
@@ -9,40 +10,39 @@ use base::Time;
 pub(crate) struct AckDigest {
     /// Capture time.
     pub(crate) t: Time,
-    /// Cumulative ACK before it.
+    /// Cumulative ACK before this ACK, as an offset.
     pub(crate) before: u64,
-    /// `before` was seen in an ACK; otherwise the capture began in the middle, and the receiver may have had
-    /// more.
+    /// An earlier ACK carried `before`. Otherwise the capture began in the middle of the connection, and the receiver
+    /// may have had more data.
     pub(crate) edge_heard: bool,
-    /// Cumulative ACK now.
+    /// Cumulative ACK of this ACK, as an offset.
     pub(crate) ack: u64,
     /// SACKed ranges reported for the first time.
     pub(crate) news: [(u64, u64); 4],
     /// Number of new ranges; at most four are stored in `news`.
     pub(crate) newly: usize,
-    /// Range of its DSACK block.
+    /// Range of the DSACK block.
     pub(crate) dsack: Option<(u64, u64)>,
     /// Timestamp echo (TSecr).
     pub(crate) echo: Option<u32>,
-    /// The echo is later than any before.
+    /// The echo is later than all echoes before.
     pub(crate) echo_moved: bool,
-    /// Duplicate ACK: no new cumulative ACK, and caused by a packet.
+    /// Duplicate ACK: the cumulative ACK does not advance, and an arriving packet triggered the ACK.
     pub(crate) duplicate: bool,
-    /// Duplicate ACKs or SACK blocks show a gap.
+    /// Earlier duplicate ACKs or SACK blocks show a gap.
     pub(crate) hole: bool,
-    /// The receiver is known to hold data beyond a gap, so it acknowledges each packet at once (RFC 5681
-    /// section 4.2).
+    /// The receiver is known to have data beyond a gap, so it acknowledges each packet at once (RFC 5681 section 4.2).
     pub(crate) held: bool,
-    /// Time of the receiver's previous packet.
+    /// Capture time of the receiver's previous ACK.
     pub(crate) heard: Option<Time>,
 }
 
 impl AckDigest {
-    /// Whether it acknowledges new data cumulatively.
+    /// Whether the cumulative ACK advances.
     pub(crate) fn advances(&self) -> bool {
         self.ack > self.before
     }
-    /// The ranges that are new.
+    /// SACKed ranges reported for the first time, at most four.
     pub(crate) fn news(&self) -> &[(u64, u64)] {
         &self.news[..self.newly.min(4)]
     }

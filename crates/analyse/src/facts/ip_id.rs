@@ -1,38 +1,39 @@
-//! IP identification numbering: packets of the peer lost before the capture point.
+//! Sequence of a host's IP identifications (`IpIdSequence`): packets lost before the capture point, packets to other
+//! hosts, stretch ACKs.
 //!
 //! Many hosts increment the IP identification by one for each packet: Linux per socket, others per peer or per host.
 //! RFC 6864 section 4 does not require it, so the analyser learns from the capture whether this host does. A gap then
 //! counts packets lost before the capture point, or packets that the host sent to other destinations.
 
-/// Largest step between two identifications that is still read as a count.
+/// Largest step between two identifications that counts packets.
 const FAR: u64 = 1 << 12;
-/// Step of the position after a jump of unknown length; larger than any gap that counts.
+/// Distance between positions after a jump of unknown length; larger than any gap that counts packets.
 const APART: u64 = 1 << 32;
 
-/// Identifications of one host's packets.
+/// IP identifications of one host's packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct IpIdSequence {
-    /// Highest identification so far: the field, and its position in the extended sequence.
+    /// Highest identification so far: field value, and position in the extended sequence.
     last: Option<(u16, u64)>,
     /// Packets seen after the first, without repeats.
     seen: u64,
     /// Sum of the forward steps, each at most [`FAR`].
     span: u64,
-    /// Identifications between the lowest and the highest that have not been seen.
+    /// Identifications between the lowest and the highest that were not seen.
     lacking: u64,
     /// ACKs in phases without loss.
     clean: u64,
-    /// Those of `clean` with a larger gap before them than lost ACKs of this connection explain.
+    /// ACKs of `clean` after a gap larger than lost ACKs of this connection explain.
     foreign: u64,
     /// Positions around the last gap counted in `foreign`.
     gap: (u64, u64),
-    /// Stretch ACKs: those of `clean` that cover more than two segments for each identification used.
+    /// Stretch ACKs: ACKs of `clean` that cover more than two segments for each identification used.
     many: u64,
 }
 
 impl IpIdSequence {
-    /// Position of this packet in the host's extended sequence. None for identification 0, which stacks write where
-    /// the field is unused.
+    /// Position of a packet in the host's extended sequence. None for identification 0, which stacks write where the
+    /// field is unused.
     pub(crate) fn see(&mut self, id: Option<u16>) -> Option<u64> {
         let id = id.filter(|id| *id != 0)?;
         let Some((last, place)) = self.last else {
@@ -40,7 +41,7 @@ impl IpIdSequence {
             return Some(APART);
         };
         let step = i64::from(id.wrapping_sub(last) as i16);
-        // A repeated identification is a copy, not a packet more.
+        // A repeated identification is a duplicate frame, not a further packet.
         self.seen += u64::from(step != 0);
         self.span += if step.unsigned_abs() > FAR { FAR } else { step.max(0) as u64 };
         let place = match step {
@@ -60,7 +61,7 @@ impl IpIdSequence {
         Some(place)
     }
 
-    /// Takes a reordered packet out of the gap counts.
+    /// Removes a reordered packet from the gap counts.
     fn late(&mut self, place: u64) -> u64 {
         self.lacking = self.lacking.saturating_sub(1);
         if (self.gap.0 + 1..self.gap.1).contains(&place) {
@@ -74,7 +75,7 @@ impl IpIdSequence {
         self.last.map(|l| l.1)
     }
 
-    /// Number of packets between two positions; none where the distance is unknown.
+    /// Number of packets between two positions; None where the distance is unknown.
     pub(crate) fn between(before: u64, after: u64) -> Option<u64> {
         after.checked_sub(before + 1).filter(|n| *n <= FAR)
     }
@@ -97,7 +98,7 @@ impl IpIdSequence {
         self.seen >= LEAST && self.seen * 10 > self.span * 6
     }
 
-    /// Share of `n` in the clean ACKs, with a prior of 0.05 in 5 for events not seen yet.
+    /// Share of `n` in the ACKs of `clean`, with a prior of 0.05 in 5.
     fn share(&self, n: u64) -> f64 {
         (n as f64 + 0.05) / (self.clean as f64 + 5.0)
     }
@@ -115,7 +116,7 @@ impl IpIdSequence {
         (self.many as f64 + 1.0) / (self.clean as f64 + 50.0)
     }
 
-    /// Packets lost before the capture point; none unless nearly all of the host's packets belong to this connection.
+    /// Packets lost before the capture point; None unless nearly all packets of the host belong to this connection.
     pub(crate) fn lost(&self) -> Option<u64> {
         self.foreign().filter(|foreign| *foreign < HARDLY).map(|_| self.lacking)
     }

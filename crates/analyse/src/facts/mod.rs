@@ -1,4 +1,5 @@
-//! Facts of one direction: copies in flight, ACK digest, RTT, receiver clock, sequence ranges, trigger of a retransmission.
+//! Facts about one direction of a connection: send log, ACK digest, RTT, receiver's timestamp clock, byte ranges, IP
+//! identification, trigger of a retransmission.
 
 pub(crate) mod copies;
 pub(crate) mod digest;

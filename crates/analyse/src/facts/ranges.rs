@@ -1,14 +1,14 @@
-//! Sets of half-open byte ranges, ascending and disjoint.
+//! Set of byte ranges (`Ranges`): half-open, ascending, disjoint; for SACKed and missing bytes.
 
-/// A set of bytes.
+/// Set of bytes as ascending, disjoint ranges.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
 pub(crate) struct Ranges(Vec<(u64, u64)>);
 
-/// Most ranges kept. No real peer opens more gaps; further ranges are dropped.
+/// Upper limit of ranges; a range that would exceed it is discarded.
 const MOST: usize = 4096;
 
 impl Ranges {
-    /// Adds `[left, right)`; true if any of it is new.
+    /// Adds `[left, right)`; returns whether any of its bytes is new.
     pub(crate) fn add(&mut self, left: u64, right: u64) -> bool {
         if left >= right || self.holds(left, right) {
             return false;
@@ -61,7 +61,7 @@ impl Ranges {
         self.0.splice(from..to, rest);
     }
 
-    /// One past the highest byte of the set.
+    /// One past the highest byte.
     pub(crate) fn top(&self) -> Option<u64> {
         self.0.last().map(|r| r.1)
     }
@@ -78,7 +78,7 @@ impl Ranges {
     }
 }
 
-/// Whether the ranges together hold every byte of `[left, right)`.
+/// Whether the union of `ranges` contains all of `[left, right)`.
 pub(crate) fn cover(left: u64, right: u64, ranges: &mut [(u64, u64)]) -> bool {
     ranges.sort_unstable();
     let mut upto = left;

@@ -1,6 +1,6 @@
-//! Trigger of a retransmission: timeout, fast retransmit, go-back-N or recovery.
+//! Trigger of a retransmission (`Reason`): timeout, fast retransmit, recovery, go-back-N or tail loss probe.
 //!
-//! Inferred from the ACKs just before it, the time that the sender waited, and its recovery phase.
+//! Inferred from the preceding ACKs, the time that the sender waited, and its recovery phase.
 
 use super::rtt::age;
 use base::{Span, Time};
@@ -16,9 +16,9 @@ base::named! {
         Recovery = "recovery",
         /// Old segments resent in order after a timeout.
         GoBackN = "go-back-n",
-        /// Tail loss probe: the last segment again, before the timer expires (RFC 8985 section 7).
+        /// Tail loss probe: retransmission of the last segment before the RTO expires (RFC 8985 section 7).
         Probe = "tail-loss-probe",
-        /// Away from the sender, with more than one possible trigger.
+        /// Capture point away from the sender, with more than one possible trigger.
         Unknown = "unknown",
     }
 }
@@ -33,12 +33,11 @@ pub(crate) enum Phase {
     Recovery(u64),
     /// Recovery after a timeout until this byte is acknowledged.
     Timeout(u64),
-    /// The timer may have expired unseen. Until this byte is acknowledged, retransmissions may follow from
-    /// that timeout.
+    /// The timer may have expired unseen. Until this byte is acknowledged, a retransmission may be due to that timeout.
     Unsure(u64),
 }
 
-/// Context of a retransmission.
+/// Facts about a retransmission from which its trigger is inferred.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResendContext {
     pub(crate) t: Time,
@@ -54,13 +53,13 @@ pub(crate) struct ResendContext {
     pub(crate) advanced: Option<Time>,
     /// Time when the oldest outstanding segment was last sent.
     pub(crate) oldest_sent: Option<Time>,
-    /// Duplicate ACKs since then.
+    /// Duplicate ACKs since the last ACK of new data.
     pub(crate) duplicates: u64,
     /// SACK has reported data beyond the oldest segment.
     pub(crate) holes: bool,
-    /// RTO by RFC 6298 without its minimum.
+    /// RTO of RFC 6298 without its minimum.
     pub(crate) timeout: Option<Span>,
-    /// Time from the sending of the oldest outstanding segment to that of the highest SACKed one.
+    /// Send time of the highest SACKed segment minus that of the oldest outstanding segment.
     pub(crate) overtaken_by: Span,
     /// The oldest segment was retransmitted before.
     pub(crate) resent_before: bool,
@@ -81,24 +80,24 @@ pub(crate) struct ResendContext {
 pub(crate) struct AwayFromSender {
     /// Minimum RTT from the capture to the sender, if known.
     pub(crate) back: Option<Span>,
-    /// Time when all its bytes last passed the capture, and the number of passes of its first byte.
+    /// Time when all bytes of the segment last passed the capture point, and number of passes of its first byte.
     pub(crate) passed: Option<(Time, usize)>,
-    /// Duplicate ACKs or SACK blocks that passed here may have triggered it.
+    /// Duplicate ACKs or SACK blocks that passed the capture point may have triggered the retransmission.
     pub(crate) signs: bool,
-    /// It lies below the gap that those report, so they triggered it only if an older gap was reported.
+    /// The segment lies below the gap reported by these ACKs, so only a report of an older gap can be the trigger.
     pub(crate) below: bool,
-    /// The sender may send tail loss probes: SACK is not known to be off (RFC 8985 section 7).
+    /// The sender may send tail loss probes, since SACK is not known to be off (RFC 8985 section 7).
     pub(crate) probes: bool,
 }
 
 impl AwayFromSender {
-    /// Lower bound of the sender's retransmission timer: its round trip.
+    /// Lower bound of the sender's retransmission timer.
     pub(crate) fn timer(&self) -> Span {
         shortest_timer(self.back)
     }
 }
 
-/// Lower bound of the retransmission timer at this RTT to the sender.
+/// Lower bound of the retransmission timer, given the RTT from the capture point to the sender.
 pub(crate) fn shortest_timer(back: Option<Span>) -> Span {
     back.unwrap_or(LONGEST_BACK).max(SHORTEST)
 }
@@ -106,7 +105,7 @@ pub(crate) fn shortest_timer(back: Option<Span>) -> Span {
 /// Assumed upper bound of RTT and minimum timer where the RTT to the sender is unknown.
 const LONGEST_BACK: Span = Span::from_secs(1);
 
-/// Usual time from an ACK to the data that it releases, at the capture point.
+/// Usual time at the capture point from an ACK to the data that it releases.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ReactionTime(Span);
 
@@ -141,7 +140,7 @@ impl ResendContext {
         age(self.t, self.advanced.max(self.oldest_sent))
     }
 
-    /// Longest time that the timer can have run; away from the sender, time since the segment last passed.
+    /// Longest time that the timer can have run; away from the sender, time since the segment passed last.
     pub(crate) fn idle(&self) -> Span {
         match self.far.and_then(|far| far.passed) {
             Some((last, _)) => self.t.since(last),
@@ -149,8 +148,8 @@ impl ResendContext {
         }
     }
 
-    /// Reason at a capture point away from the sender. A timeout needs a silence and the absence of duplicate
-    /// ACKs that leave no other cause.
+    /// Trigger at a capture point away from the sender. A timeout requires a pause, and no duplicate ACKs that allow
+    /// another trigger.
     fn seen_from(&self, far: AwayFromSender) -> Reason {
         let AwayFromSender { back, passed, signs, below, probes } = far;
         // No ACKs were captured, so duplicate ACKs are unknown.
@@ -163,8 +162,8 @@ impl ResendContext {
             return Reason::Unknown;
         }
         if signs {
-            // The timer restarted when the last ACK of new data reached the sender; before that time plus its
-            // minimum it cannot expire.
+            // The timer restarted when the last ACK of new data reached the sender; it cannot expire before its minimum
+            // has passed since.
             let early = back.is_some_and(|back| age(self.t, self.advanced) < back + timer);
             return match self.phase {
                 _ if !early => Reason::Unknown,
@@ -186,7 +185,7 @@ impl ResendContext {
         }
     }
 
-    /// Reason of the retransmission.
+    /// Trigger of the retransmission.
     pub(crate) fn reason(&self) -> Reason {
         if let Some(far) = self.far {
             return self.seen_from(far);
@@ -221,8 +220,8 @@ impl ResendContext {
                 };
             }
             if waited < due {
-                // RACK's reordering timer (RFC 8985 section 6.2) runs a quarter RTT longer than the last
-                // delivered segment took. It expired earlier if that segment was sent much later.
+                // RACK's reordering timer (RFC 8985 section 6.2): RTT of the last delivered segment plus a quarter of
+                // the RTT. It expires earlier if that segment was sent much later.
                 let runs = heard.as_nanos().saturating_add(self.overtaken_by.as_nanos());
                 let early = self.least.is_some_and(|l| runs < l.as_nanos() / 8 * 3);
                 let soon = self.holes && (early || waited < SHORTEST);

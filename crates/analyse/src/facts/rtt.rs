@@ -1,6 +1,5 @@
-//! RTT samples of segments sent once, and the RTO of RFC 6298.
-//!
-//! Also minimum, spread, and the alternation of successive samples.
+//! RTT statistics of one direction (`Rtt`): samples of segments sent once, minimum by segment length, SRTT and RTO of
+//! RFC 6298, alternation of successive samples.
 
 use base::alternation::{Alternation, AlternationDetector};
 use base::{Span, Time};
@@ -9,13 +8,12 @@ use base::{Span, Time};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rtt {
     least: Option<Span>,
-    /// Minimum of segments of the largest length: on a slow link, serialisation adds to the RTT.
+    /// Longest segment sampled, bytes, and its minimum RTT: on a slow link, serialisation adds to the RTT.
     least_full: Option<(u64, Span)>,
-    /// Handshake RTT, with bytes and duration of bottleneck trains. They give the RTT of a full segment on an
-    /// empty path, which may never have been sampled.
+    /// Handshake RTT, and bytes and duration of ACK trains at the bottleneck rate. Together they give the RTT of a full
+    /// segment on an empty path, which may never have been sampled.
     pub(crate) alone: Option<(Span, (u64, Span))>,
-    /// The handshake was timed, so the minimum is that of an empty path. Otherwise a standing queue may be
-    /// part of it.
+    /// The handshake was timed, so the minimum RTT is that of an empty path. Otherwise it may include a standing queue.
     pub(crate) empty_path: bool,
     most: Span,
     sum: f64,
@@ -26,10 +24,10 @@ pub(crate) struct Rtt {
     zigzag: AlternationDetector,
 }
 
-/// Assumed largest ratio of the RTT with a standing queue to that of the empty path.
+/// Assumed largest ratio of the RTT with a standing queue to the RTT of an empty path.
 const QUEUED: u64 = 8;
 
-/// Reported RTT statistics, s.
+/// RTT statistics of the report, seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct RttSummary {
     /// Number of samples.
@@ -95,7 +93,7 @@ impl Rtt {
         self.least(len).map(|least| self.without_queue(least))
     }
 
-    /// Lower bound behind a measured minimum: divided by [`QUEUED`] if the path may never have been empty.
+    /// Lower bound of an RTT whose minimum sample is `least`: divided by [`QUEUED`] unless the path was once empty.
     pub(crate) fn without_queue(&self, least: Span) -> Span {
         if self.empty_path { least } else { Span::from_nanos(least.as_nanos() / QUEUED) }
     }

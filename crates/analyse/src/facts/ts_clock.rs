@@ -1,4 +1,4 @@
-//! Receiver timestamp clock: tick and offset, from the TSval of its ACKs.
+//! Timestamp clock of the receiver (RFC 7323): tick length and offset, from TSval and capture time of its ACKs.
 //!
 //! The tick length follows from the TSval rate. The offset follows from the ACKs with the shortest transit.
 
@@ -9,15 +9,15 @@ use base::{Span, Time};
 pub(crate) struct TimestampClock {
     first: Option<(Time, u32)>,
     last: Option<(Time, u32)>,
-    /// Smallest excess of capture time over TSval time, ns, relative to the first ACK; and the tick that it
-    /// was computed with.
+    /// Smallest excess of capture time over TSval time, ns, relative to the first ACK.
     fastest: i64,
+    /// Tick length, ns; 0 while unknown.
     tick: u64,
 }
 
 /// Tick lengths of stacks in use, ns.
 const TICKS: [u64; 6] = [1_000, 1_000_000, 4_000_000, 10_000_000, 100_000_000, 500_000_000];
-/// Time that the tick estimate needs.
+/// Time between first and last ACK that the tick estimate needs.
 const ENOUGH: Span = Span::from_millis(500);
 
 impl TimestampClock {

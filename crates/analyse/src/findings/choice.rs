@@ -1,25 +1,29 @@
-//! Choice of a transport protocol from the loss, rate and window of a connection whose path had delay spikes (SC-07, SC-08).
+//! Choice of a transport protocol (Eifel, SCTP or Reno) from loss, rate and window of a connection with delay spikes
+//! (features SC-07, SC-08).
 //!
-//! The rule is section IV of Fu, Atiquzzaman and Ivancic, "Effect of Delay Spike on SCTP, TCP Reno, and Eifel in a Wireless
-//! Mobile Environment": Eifel without losses; with losses SCTP where the rate is low and the window large, else Reno with the
-//! bug fix against spurious fast retransmits. The study looked at rates up to 42.8 kbit/s and from 46.8 kbit/s on, and at
-//! windows of 20 and 60 segments; between these nothing is recommended where it matters, nor outside of its rates, 9.05 kbit/s to
-//! 1.5 Mbit/s.
+//! Rule of Fu, Atiquzzaman and Ivancic, "Effect of Delay Spike on SCTP, TCP Reno, and Eifel in a Wireless Mobile
+//! Environment", section IV: Eifel without losses. With losses, SCTP at a low rate with a large window, otherwise Reno
+//! with the bug fix against spurious fast retransmits.
+//!
+//! The study covers rates from 9.05 kbit/s to 1.5 Mbit/s, but none between 42.8 and 46.8 kbit/s, and windows of 20 and
+//! 60 segments. Outside of these conditions there is no recommendation where they matter.
 
 use super::flow::FlowDirection;
 use crate::verdict::Need;
 
-/// Rates up to `LOW_UP_TO` are low, those from `HIGH_FROM` on high, bit/s.
+/// Highest low rate of the study, bit/s.
 const LOW_UP_TO: f64 = 42_800.0;
+/// Lowest high rate of the study, bit/s.
 const HIGH_FROM: f64 = 46_800.0;
 /// Rates of the study, bit/s. A link of 9.05 kbit/s carries 8.4 kbit/s of data in its packets of 576 B.
 const STUDIED: std::ops::RangeInclusive<f64> = 8_400.0..=1_500_000.0;
-/// Windows up to `SMALL_UP_TO` are small, those from `LARGE_FROM` on large, segments.
+/// Largest small window of the study, segments.
 const SMALL_UP_TO: f64 = 20.0;
+/// Least large window of the study, segments.
 const LARGE_FROM: f64 = 60.0;
 
 base::named! {
-    /// A protocol that the rule may recommend.
+    /// Protocol that the rule recommends.
     pub enum Protocol {
         /// TCP Reno with the Eifel algorithm.
         Eifel = "eifel",
@@ -31,7 +35,7 @@ base::named! {
 }
 
 impl Protocol {
-    /// The recommendation and its reason, in words.
+    /// Recommendation and its reason, for the report.
     pub fn because(self) -> &'static str {
         match self {
             Protocol::Eifel => "Eifel, as nothing was lost",
@@ -41,7 +45,7 @@ impl Protocol {
     }
 }
 
-/// Observed conditions of a connection.
+/// Conditions of a connection by which the rule decides.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Conditions {
     /// Data were lost; `None`: some retransmissions have no verdict.
@@ -53,7 +57,7 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Conditions of a direction.
+    /// Conditions of a direction of the connection.
     pub fn of(direction: &FlowDirection) -> Conditions {
         let lossy = match (direction.count(Need::Needed), direction.count(Need::Unknown)) {
             (0, 0) => Some(false),
@@ -69,7 +73,7 @@ impl Conditions {
         }
     }
 
-    /// Recommended protocol; None outside of the conditions studied, or if the conditions are unknown.
+    /// Recommended protocol; None outside of the study's conditions, or if conditions are unknown.
     pub fn recommended(&self) -> Option<Protocol> {
         let lossy = self.lossy?;
         if self.rate_bps.is_some_and(|rate| !STUDIED.contains(&rate)) {
@@ -110,7 +114,8 @@ mod tests {
         }
     }
 
-    /// Between the conditions studied there is no recommendation, unless the other condition decides, and none outside of its rates.
+    /// Between the conditions of the study there is no recommendation, unless the other condition decides. Outside of
+    /// its rates there is none.
     #[test]
     fn sc_08_nothing_is_recommended_beside_what_was_studied() {
         assert_eq!(best(Some(true), 44_000.0, 60.0), None);

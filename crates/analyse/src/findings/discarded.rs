@@ -1,14 +1,14 @@
-//! PAWS discards seen in a receiver-side capture: data that came and were not taken in (RFC 7323 section 5).
+//! PAWS discards in a receiver-side capture (RFC 7323 section 5): segments that arrived and were discarded because of
+//! an old timestamp.
 //!
-//! The receiver's state is replayed from arrivals and its ACKs: next byte expected, ranges held, TS.Recent. Each
-//! answer carries the first two of these in its acknowledgement and the third as its echo. No packet states whether a
-//! receiver has PAWS: it is assumed once an answer is explained only by it, and never before. Copies of data already
-//! received are not discards: they were late, not old.
+//! The receiver's state is replayed from arrivals and ACKs: next expected byte, out-of-order ranges, TS.Recent. An
+//! acknowledgement shows the next expected byte, its echo TS.Recent. No packet states whether a receiver has PAWS: it
+//! is assumed only if some ACK has no other explanation. Copies of data received before are late, not discarded.
 
 use super::flow::FlowDirection;
 use super::join::Sighting;
 
-/// The receiver as the replay sees it.
+/// Receiver state in the replay: next expected byte, and out-of-order ranges.
 #[derive(Default)]
 struct Replay {
     next: u64,
@@ -36,14 +36,14 @@ impl Replay {
     }
 }
 
-/// Of each packet of `data`, in order: whether the receiver, whose capture this is and which sent `answers`, discarded it with
-/// bytes that it did not have.
+/// For each packet of `data`, in order: whether the receiver discarded it with bytes that it did not have. The capture
+/// is the receiver's; `answers` is the direction of its ACKs.
 pub(super) fn discarded(data: &FlowDirection, answers: &FlowDirection) -> Vec<bool> {
     let mut out = vec![false; data.sightings.len()];
     let told = |a: &&Sighting| a.echo.is_some_and(|echo| echo != 0);
     let mut answers = answers.sightings.iter().filter(told).peekable();
     let (mut with, mut without) = (Replay::default(), Replay::default());
-    // TS.Recent and Last.ACK.sent; nothing before the first answer.
+    // TS.Recent and Last.ACK.sent; None before the first ACK.
     let mut known: Option<(u32, u64)> = None;
     let (mut proved, mut refuted) = (0u32, 0u32);
     let mut n = 0;
@@ -52,10 +52,10 @@ pub(super) fn discarded(data: &FlowDirection, answers: &FlowDirection) -> Vec<bo
         if let Some(a) = answers.next_if(|a| due.is_none_or(|t| a.t < t)) {
             let ack = u64::from(a.ack.wrapping_sub(data.origin));
             if known.is_some() {
-                // Of several that came at one instant the answer may be about the first.
+                // If several segments arrived at one instant, the ACK may concern the first.
                 let at = data.sightings[..n].iter().rev().take_while(|s| s.t == a.t).count();
                 proved += u32::from(at < 2 && ack == with.next && ack < without.next);
-                // A FIN takes one number; sightings count payload alone.
+                // A FIN takes one sequence number; sightings count payload only.
                 refuted += u32::from(ack > with.next + 1);
             }
             with.advance(ack);

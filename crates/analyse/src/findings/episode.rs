@@ -1,6 +1,5 @@
-//! Cost of path interruptions: count, duration, transport idle time and losses of each outage.
-//!
-//! Interruptions are reselections, handovers and outages.
+//! Path interruptions (reselections, handovers, outages) and their cost: count, duration, silence, timeouts, lost and
+//! unneeded segments of each.
 
 use super::flow::{Flow, SpikeKind};
 use super::lower_layers::{Event, seconds, touches};
@@ -8,35 +7,35 @@ use crate::verdict::Need;
 use base::Time;
 use std::collections::BTreeSet;
 
-/// One interruption.
+/// One interruption of the path with its cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Episode {
     /// Start, s from the first packet of the capture.
     pub t: f64,
-    /// End, s.
+    /// End, s from the first packet of the capture.
     pub until: f64,
-    /// Lost segments in flight during it, from the client and to it.
+    /// Lost segments that were in flight during the interruption: sent by the client, sent by the server.
     pub lost: [u64; 2],
-    /// Unneeded retransmissions of segments in flight during it, from the client and to it.
+    /// Unneeded retransmissions of segments in flight during the interruption: sent by the client, sent by the server.
     pub unneeded: [u64; 2],
-    /// Timeouts during it and during the silence after it.
+    /// Timeouts during the interruption and during the following silence.
     pub timeouts: u64,
-    /// Longest overlapping silence, s; none: the transport was not affected.
+    /// Longest overlapping silence, s; None: the transport was not affected.
     pub silence_s: Option<f64>,
 }
 
 /// Interruptions of one kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Episodes {
-    /// Layer that reported them; `path`: none did, they are silences of the capture.
+    /// Layer that reported the interruptions; `path`: silences of the capture, reported by no layer.
     pub layer: String,
-    /// Name of the event.
+    /// Name of the event at that layer.
     pub name: String,
     /// Interruptions, ascending in time.
     pub all: Vec<Episode>,
 }
 
-/// Minimum, mean and maximum.
+/// Minimum, mean and maximum of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// Minimum.
@@ -59,29 +58,29 @@ impl Spread {
 }
 
 impl Episodes {
-    /// Time from the start of one interruption to that of the next, s; none with fewer than two.
+    /// Time from the start of one interruption to the start of the next, s; None with fewer than two.
     pub fn interval_s(&self) -> Option<Spread> {
         Spread::of(self.all.windows(2).map(|w| w[1].t - w[0].t))
     }
-    /// Duration, s.
+    /// Duration of the interruptions, s.
     pub fn length_s(&self) -> Option<Spread> {
         Spread::of(self.all.iter().map(|e| e.until - e.t))
     }
-    /// Duration of the silences, s, of interruptions that have one.
+    /// Duration of the silences, s, over interruptions with a silence.
     pub fn silence_s(&self) -> Option<Spread> {
         Spread::of(self.all.iter().filter_map(|e| e.silence_s))
     }
-    /// Silence beyond the interruption, s: the recovery time.
+    /// Silence less the duration of its interruption, s: the recovery time.
     pub fn repair_s(&self) -> Option<Spread> {
         Spread::of(self.all.iter().filter_map(|e| Some(e.silence_s? - (e.until - e.t))))
     }
-    /// Segments lost per interruption, from the client and to it.
+    /// Segments lost per interruption: sent by the client, sent by the server.
     pub fn lost(&self) -> [Option<Spread>; 2] {
         [0, 1].map(|direction| Spread::of(self.all.iter().map(|e| e.lost[direction] as f64)))
     }
 }
 
-/// Interruptions reported by lower layers, by name: events with a duration, during the connection.
+/// Interruptions reported by lower layers, grouped by name: events with a duration that overlap the connection.
 pub fn told(flow: &Flow, start: Time, events: &[Event]) -> Vec<Episodes> {
     let life = (seconds(start, flow.first), seconds(start, flow.last));
     let seen = BothDirections::of(flow, start);
@@ -99,7 +98,7 @@ pub fn told(flow: &Flow, start: Time, events: &[Event]) -> Vec<Episodes> {
     out
 }
 
-/// Delays and outages of the path in the capture, whatever their cause.
+/// Silences of the path in the capture, delay spikes and outages, as one group of interruptions.
 pub fn silences(flow: &Flow, start: Time) -> Episodes {
     let path = |kind| matches!(kind, SpikeKind::Delay | SpikeKind::Outage);
     let mut spans: Vec<(f64, f64)> = flow
@@ -120,13 +119,13 @@ pub fn silences(flow: &Flow, start: Time) -> Episodes {
     Episodes { layer: "path".to_owned(), name: "silence".to_owned(), all }
 }
 
-/// Findings of one direction, in seconds, ascending.
+/// Findings of one direction: intervals and times in seconds, ascending.
 struct DirectionFindings {
     silences: Vec<(f64, f64)>,
     timeouts: Vec<f64>,
     /// Retransmissions: send time of the original, first byte, verdict.
     resent: Vec<(f64, u64, Need)>,
-    /// Mean RTT.
+    /// Mean RTT, s.
     trip: f64,
 }
 
@@ -167,7 +166,7 @@ impl BothDirections {
             let upto = |x: f64| direction.timeouts.partition_point(|at| *at <= x);
             let before = direction.timeouts.partition_point(|at| *at < t);
             e.timeouts += upto(end).saturating_sub(before) as u64;
-            // Segments sent up to one RTT before may have been in flight.
+            // Segments sent up to one RTT before the interruption may have been in flight.
             let from = direction.resent.partition_point(|r| r.0 < t - direction.trip);
             let (mut lost, mut unneeded) = (BTreeSet::new(), BTreeSet::new());
             for (_, seq, need) in direction.resent[from..].iter().take_while(|r| r.0 <= until) {

@@ -1,7 +1,8 @@
-//! Implementation faults of TCP stacks visible in a capture.
+//! Implementation faults of TCP stacks seen in a capture: kinds (`FaultKind`) with RFC and wording, occurrences with
+//! their measured amount.
 //!
-//! Mostly faults that delay studies found in stacks of their time: early timers, early fast retransmits,
-//! window overruns, large first flights.
+//! Most kinds were found by studies of delay: early timers, early fast retransmits, window overruns, large first
+//! flights.
 
 use base::Time;
 
@@ -10,7 +11,7 @@ base::named! {
     pub enum FaultKind {
         /// The first flight exceeds ten segments (RFC 6928).
         InitialWindow = "initial-window",
-        /// Data beyond the receiver's window.
+        /// Data beyond the window offered by the receiver.
         WindowOverrun = "window-overrun",
         /// A timeout within one round trip.
         EarlyTimer = "early-timer",
@@ -28,7 +29,7 @@ base::named! {
 }
 
 impl FaultKind {
-    /// The fault as a sentence.
+    /// Description of the fault, for the report.
     pub const fn says(self) -> &'static str {
         match self {
             FaultKind::InitialWindow => {
@@ -58,16 +59,16 @@ impl FaultKind {
 /// One occurrence of a fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fault {
-    /// Time.
+    /// Time of the segment that shows the fault.
     pub t: Time,
-    /// Kind.
+    /// Kind of fault.
     pub kind: FaultKind,
-    /// Size, with the unit of its kind: bytes beyond a window, duplicate ACKs, timer in ns, segments resent.
+    /// Amount in the unit of the kind: bytes, duplicate ACKs, timer in ns, or segments.
     pub amount: u64,
 }
 
 impl Fault {
-    /// Size with its unit.
+    /// Amount with its unit, for the report.
     pub fn measured(&self) -> String {
         let n = self.amount;
         match self.kind {

@@ -1,7 +1,8 @@
-//! Connection report: plain data in order of time.
+//! Connection report of the analyser: counters, options and RTT for each direction, and lists of retransmissions,
+//! timeouts, delay spikes, idle times and loss bursts.
 //!
-//! All lists ascend in time. Offsets are relative to the initial sequence number of their direction: the SYN
-//! is 0, data begin at 1.
+//! Lists ascend in time. Offsets are relative to the initial sequence number of their direction: the SYN has offset 0,
+//! data begin at 1.
 
 use super::fault::Fault;
 use super::idle::{Idle, IdleCause};
@@ -19,7 +20,7 @@ use base::{Span, Time};
 base::named! {
     /// Verdict on a timeout or a fast retransmit.
     pub enum RecoveryVerdict {
-        /// The retransmission was not needed.
+        /// The retransmission was unneeded.
         Spurious = "spurious",
         /// The retransmission was needed.
         Genuine = "genuine",
@@ -41,9 +42,9 @@ impl From<Need> for RecoveryVerdict {
 /// Report of one connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
-    /// Client; without the SYN, the end more likely to be it.
+    /// Client; without a captured SYN, the end with the larger port.
     pub client: Endpoint,
-    /// The other end.
+    /// Server.
     pub server: Endpoint,
     /// The SYN was captured.
     pub opened: bool,
@@ -51,30 +52,30 @@ pub struct Flow {
     pub first: Time,
     /// Time of the last packet.
     pub last: Time,
-    /// Packets of both directions, without duplicates made by the capture.
+    /// Packets of both directions, without the capture's duplicate frames.
     pub packets: u64,
-    /// Bytes of these packets, IP headers included.
+    /// Bytes of these packets, with IP headers.
     pub bytes: u64,
     /// Packets captured more than once.
     pub captured_twice: u64,
-    /// Longest time between a packet and its duplicate in the capture.
+    /// Longest time between a packet and its duplicate frame.
     pub copies_apart: Span,
-    /// The connection was reset.
+    /// A RST was captured.
     pub reset: bool,
     /// Directions: client to server, and server to client.
     pub directions: [FlowDirection; 2],
 }
 
-/// Report of one direction: its data, and the ACKs of the other direction.
+/// Report of one direction: data segments of the sender, and ACKs of the receiver.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct FlowDirection {
     /// Packets of this direction.
     pub packets: u64,
-    /// Bytes of these packets, IP headers included.
+    /// Bytes of these packets, with IP headers.
     pub bytes: u64,
     /// Packets with data.
     pub data_packets: u64,
-    /// Wire segments of these packets: more, where offload merged several into one captured frame.
+    /// Wire segments with data: more than packets where offload merged several segments into one captured frame.
     pub data_segments: u64,
     /// Payload bytes, retransmissions included.
     pub data_bytes: u64,
@@ -88,9 +89,9 @@ pub struct FlowDirection {
     pub keep_alives: u64,
     /// Zero-window probes (RFC 9293 section 3.8.6.1).
     pub window_probes: u64,
-    /// Reordered packets that are no retransmissions.
+    /// Reordered packets that are not retransmissions.
     pub out_of_order: u64,
-    /// Bytes not captured although later bytes were.
+    /// Bytes missing from the capture although later bytes were captured.
     pub missing_bytes: u64,
     /// Bytes acknowledged but not captured.
     pub acknowledged_unseen: u64,
@@ -100,14 +101,14 @@ pub struct FlowDirection {
     pub strange: u64,
     /// Duplicate ACKs received.
     pub duplicate_acks: u64,
-    /// Number of these with a DSACK block (RFC 2883).
+    /// ACKs with a DSACK block (RFC 2883).
     pub dsacks: u64,
-    /// Packets of the receiver lost before the capture point, if it counts packets in the IP identification
+    /// Packets of the receiver lost before the capture point, if the receiver counts packets in the IP identification
     /// (ADR 0032).
     pub replies_lost: Option<u64>,
     /// Options of the sender and of the handshake.
     pub options: Options,
-    /// Capture point.
+    /// Position of the capture point on the path.
     pub place: CapturePoint,
     /// RTT between the capture point and the receiver.
     pub rtt: Option<RttSummary>,
@@ -121,49 +122,49 @@ pub struct FlowDirection {
     pub go_back_n: Vec<GoBackN>,
     /// Delay spikes and outages.
     pub spikes: Vec<Spike>,
-    /// Pauses of the sender, with their causes.
+    /// Idle periods of the sender, with their causes.
     pub idles: Vec<Idle>,
-    /// Total time of all pauses by cause.
+    /// Total duration of idle periods by cause.
     pub time: TimeSpent,
     /// Loss bursts.
     pub bursts: Vec<Burst>,
     /// Bottleneck rate from closely spaced ACKs, bit/s.
     pub bottleneck_bps: Option<f64>,
-    /// Bytes in flight when the first lost segment was sent.
+    /// Bytes in flight when the earliest lost segment was sent: an estimate of the bottleneck buffer.
     pub buffer_bytes: Option<u64>,
     /// Implementation faults.
     pub faults: Vec<Fault>,
     /// Conformance with RFC 3481, point by point.
     pub profile: Vec<Advice>,
-    /// All data segments, if `Limits::points` is set.
+    /// Data segments, if `Limits::points` is set.
     pub transmissions: Vec<Transmission>,
-    /// All ACKs received, if `Limits::points` is set.
+    /// ACKs, if `Limits::points` is set.
     pub acks: Vec<AckPoint>,
-    /// All packets, for matching with another capture, if `Limits::arrivals` is set.
+    /// Packets for the join with another capture, if `Limits::arrivals` is set.
     pub sightings: Vec<Sighting>,
-    /// Sequence number of offset 0 on the wire.
+    /// Sequence number on the wire that has offset 0.
     pub origin: u32,
-    /// Clock offset of the other capture, once both are joined.
+    /// Clock offset of the receiver-side capture, after the join.
     pub clock_offset: Option<Offset>,
 }
 
 impl FlowDirection {
-    /// Number of retransmissions with this verdict.
+    /// Number of retransmissions with the verdict `need`.
     pub fn count(&self, need: Need) -> u64 {
         self.retransmissions.iter().filter(|r| r.need == need).count() as u64
     }
 
-    /// Number of timeouts with this verdict.
+    /// Number of timeouts with the verdict `kind`.
     pub fn timeouts_of(&self, kind: RecoveryVerdict) -> u64 {
         self.timeouts.iter().filter(|t| t.kind == kind).count() as u64
     }
 
-    /// Delivered bytes over the time from the first data to the last, bit/s.
+    /// Delivered bytes over the time from the first to the last data segment, bit/s.
     pub fn goodput_bps(&self) -> Option<f64> {
         self.rate(self.delivered_bytes)
     }
 
-    /// Bytes sent, retransmissions included, over the time from the first data to the last, bit/s.
+    /// Payload bytes sent, retransmissions included, over the time from the first to the last data segment, bit/s.
     pub fn throughput_bps(&self) -> Option<f64> {
         self.rate(self.data_bytes)
     }
@@ -175,7 +176,7 @@ impl FlowDirection {
     }
 }
 
-/// Negotiated options.
+/// Options of the handshake and their use in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Options {
     /// MSS option of the receiver, if its SYN was captured.
@@ -196,7 +197,7 @@ pub struct Options {
     pub window_known: bool,
 }
 
-/// A retransmitted segment.
+/// Retransmission of a data segment, with its verdict.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Retransmission {
     /// Time of the retransmission.
@@ -205,38 +206,38 @@ pub struct Retransmission {
     pub seq: u64,
     /// One past the last byte.
     pub end: u64,
-    /// Cumulative ACK when it was sent.
+    /// Cumulative ACK when the segment was resent.
     pub acked: u64,
-    /// Time of the first transmission of its first byte, if captured.
+    /// Time of the first transmission of the segment's first byte, if captured.
     pub original: Option<Time>,
-    /// Bytes in flight at that time.
+    /// Bytes in flight after the first transmission.
     pub flight: u64,
-    /// Reason of the retransmission.
+    /// Trigger of the retransmission.
     pub reason: Reason,
-    /// Longest time that the timer can have run.
+    /// Longest time that the retransmission timer can have run.
     pub waited: Span,
-    /// Duplicate ACKs before it.
+    /// Duplicate ACKs before the retransmission.
     pub duplicates: u64,
-    /// The verdict.
+    /// Verdict.
     pub need: Need,
     /// Evidence of the verdict.
     pub evidence: Evidence,
-    /// Time of the ACK that covered it.
+    /// Time of the ACK that covered the segment.
     pub answered: Option<Time>,
-    /// Departure time of that ACK from the receiver, on the capture clock, if timestamps reveal it.
+    /// Time when the covering ACK left the receiver, on the capture clock, if timestamps reveal it.
     pub answer_left: Option<Time>,
-    /// Posterior probability that it was unneeded, if the HMM weighed its episode.
+    /// Posterior probability that the retransmission was unneeded, if the HMM evaluated its episode.
     pub likelihood: Option<f64>,
 }
 
-/// An expiry of the retransmission timer.
+/// Expiry of the retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timeout {
     /// Time of the expiry.
     pub t: Time,
-    /// The oldest byte outstanding.
+    /// First byte of the resent segment.
     pub seq: u64,
-    /// The verdict.
+    /// Verdict.
     pub kind: RecoveryVerdict,
     /// Evidence of the verdict.
     pub evidence: Evidence,
@@ -244,22 +245,22 @@ pub struct Timeout {
     pub cause: Option<SpuriousCause>,
     /// Time that the timer had run.
     pub waited: Span,
-    /// Time of the ACK that ended the wait.
+    /// Time of the ACK that covered the resent segment.
     pub until: Option<Time>,
 }
 
-/// A fast retransmit.
+/// Fast retransmit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FastRetransmit {
     /// Time of the retransmission.
     pub t: Time,
     /// First byte.
     pub seq: u64,
-    /// The verdict.
+    /// Verdict.
     pub kind: RecoveryVerdict,
     /// Evidence of the verdict.
     pub evidence: Evidence,
-    /// Duplicate ACKs before it.
+    /// Duplicate ACKs before the retransmission.
     pub duplicates: u64,
 }
 
@@ -272,105 +273,105 @@ pub struct GoBackN {
     pub until: Time,
     /// Verdict on the timeout.
     pub kind: RecoveryVerdict,
-    /// Number of segments, including the one of the timeout.
+    /// Number of segments, including the segment resent by the timeout.
     pub segments: u64,
-    /// Number of unneeded ones.
+    /// Number of unneeded retransmissions.
     pub unneeded: u64,
 }
 
 base::named! {
-    /// Kind of a silence of the path.
+    /// Kind of a silence (no ACKs although data are outstanding).
     pub enum SpikeKind {
         /// The awaited data arrived late.
         Delay = "delay-spike",
         /// The awaited data or their ACK were lost, as were data sent more than one RTT later.
         Outage = "outage",
-        /// The awaited data were lost, and the sender was silent until its timer expired, so the path's state
-        /// is unknown.
+        /// The awaited data were lost, and the sender sent nothing until its timer expired. The state of the path in
+        /// that time is unknown.
         Timer = "waiting-for-timer",
         /// No verdict.
         Unknown = "unknown",
     }
 }
 
-/// A delay spike or an outage: no ACK for long although data were outstanding.
+/// Silence: no ACK for long although data were outstanding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spike {
-    /// Time of the last ACK before it, or of the oldest outstanding segment if that is later.
+    /// Time of the ACK before the silence, or of the oldest outstanding segment if that is later.
     pub t: Time,
-    /// Time of the ACK that ended it.
+    /// Time of the ACK that ended the silence.
     pub until: Time,
     /// Kind of silence.
     pub kind: SpikeKind,
-    /// The oldest byte outstanding.
+    /// First byte outstanding.
     pub seq: u64,
-    /// Smoothed RTT before it.
+    /// Smoothed RTT before the silence.
     pub usual: Span,
-    /// Time from its start to the last segment sent in it, apart from the one that ended it.
+    /// Time from the start of the silence to the last segment sent in it, not counting the segment that ended it.
     pub spoken: Span,
 }
 
-/// Total pause time by cause.
+/// Total duration of idle periods by cause.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct TimeSpent {
     spans: [Span; IdleCause::ALL.len()],
 }
 
 impl TimeSpent {
-    /// Adds a pause.
+    /// Adds an idle period.
     pub(crate) fn add(&mut self, cause: IdleCause, span: Span) {
         self.spans[cause as usize] += span;
     }
-    /// Moves time from one cause to another.
+    /// Moves time from the cause `from` to the cause `to`.
     pub(crate) fn moved(&mut self, from: IdleCause, to: IdleCause, span: Span) {
         let before = self.of(from);
         self.spans[from as usize] = before - before.min(span);
         self.add(to, before.min(span));
     }
-    /// Total time of a cause.
+    /// Total duration of idle periods of this cause.
     pub fn of(&self, cause: IdleCause) -> Span {
         self.spans[cause as usize]
     }
 }
 
-/// A loss burst: lost segments that were sent next to each other.
+/// Loss burst: lost segments that are adjacent in the sequence and were sent in order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Burst {
-    /// Time when the first segment was sent.
+    /// Time when the first lost segment was sent.
     pub t: Time,
-    /// Time when the last segment was sent.
+    /// Time when the last lost segment was sent.
     pub until: Time,
-    /// Number of segments.
+    /// Number of lost segments.
     pub segments: u64,
-    /// Number of bytes.
+    /// Number of lost bytes.
     pub bytes: u64,
 }
 
-/// A data segment, for pictures.
+/// Transmission of a data segment, for pictures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Transmission {
-    /// Time.
+    /// Capture time.
     pub t: Time,
     /// First byte.
     pub seq: u64,
     /// One past the last byte.
     pub end: u64,
-    /// Index in `retransmissions`, if it is one.
+    /// Index in `retransmissions`, if the segment is a retransmission.
     pub again: Option<u32>,
-    /// Bytes in flight after it.
+    /// Bytes in flight after the transmission.
     pub flight: u64,
 }
 
-/// An acknowledgement, for pictures.
+/// ACK, for pictures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckPoint {
-    /// Time.
+    /// Capture time.
     pub t: Time,
     /// Cumulative ACK.
     pub ack: u64,
-    /// Right edge of the window, if the window scale is known.
+    /// Right edge of the offered window, if the window scale is known.
     pub window_end: Option<u64>,
-    /// It does not advance the cumulative ACK.
+    /// The cumulative ACK does not advance.
     pub duplicate: bool,
     /// SACK blocks; the first `sacks` are valid.
     pub sack: [(u64, u64); 4],

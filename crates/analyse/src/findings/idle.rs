@@ -1,11 +1,10 @@
-//! Causes of pauses between two data segments: application, window, timer or path.
-//!
-//! Each pause has one cause.
+//! Idle periods of a sender between two data segments, with one cause each: application, window, timer, path, loss
+//! before the capture point.
 
 use base::{Span, Time};
 
 base::named! {
-    /// Cause of a pause of the sender.
+    /// Cause of an idle period of the sender.
     pub enum IdleCause {
         /// The application had no data to send, or waited for a request: nothing was outstanding.
         Application = "application-limited",
@@ -13,19 +12,19 @@ base::named! {
         Receiver = "receiver-limited",
         /// The receiver's window was 0.
         Closed = "window-closed",
-        /// Waiting for ACKs: limited by the path and the congestion window.
+        /// The sender waited for ACKs: limited by the path and the congestion window.
         Congestion = "congestion-limited",
-        /// The retransmission timer.
+        /// The sender waited for its retransmission timer or tail loss probe timer.
         Timer = "waiting-for-a-timer",
         /// Away from the sender: packets sent before the next segment were lost before the capture point.
         Lost = "lost-before-the-capture",
-        /// Away from the sender: application, timer or path.
+        /// Away from the sender, or with gaps in the capture: application, timer or path.
         Unknown = "unknown",
     }
 }
 
 impl IdleCause {
-    /// Evidence of the cause.
+    /// Evidence of the cause, for the report.
     pub const fn evidence(self) -> &'static str {
         match self {
             IdleCause::Application => "nothing was outstanding and the window was open",
@@ -43,7 +42,7 @@ impl IdleCause {
     }
 }
 
-/// A pause of the sender.
+/// Idle period of the sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Idle {
     /// Start.
@@ -54,5 +53,5 @@ pub struct Idle {
     pub cause: IdleCause,
 }
 
-/// Shortest pause that is reported individually.
+/// Shortest idle period listed in the report.
 pub(crate) const SHORTEST: Span = Span::from_millis(200);

@@ -1,7 +1,8 @@
-//! Join of sender-side and receiver-side captures by IP identification, sequence numbers and timestamps.
+//! Join of sender-side and receiver-side captures: matching of packets, clock offset, and new verdicts from observed
+//! arrivals.
 //!
-//! Then every copy is seen to arrive or not: packets of the two captures are matched by their IP identification,
-//! numbers and stamps. Only what cannot be matched keeps the verdict of the sender's capture.
+//! Packets are matched by IP identification, sequence numbers and timestamps. A retransmission whose copies cannot be
+//! matched keeps the verdict of the sender-side capture.
 
 use super::discarded::discarded;
 use super::flow::{Flow, FlowDirection, RecoveryVerdict, Retransmission};
@@ -12,35 +13,35 @@ use base::truth::SpuriousCause;
 use base::{Span, Time};
 use std::collections::BTreeMap;
 
-/// A packet as one capture saw it.
+/// Packet as captured, for matching.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sighting {
-    /// When.
+    /// Capture time.
     pub t: Time,
-    /// First byte, and one past the last; equal for a bare acknowledgement.
+    /// First byte.
     pub seq: u64,
-    /// One past the last byte.
+    /// One past the last byte; equals `seq` without payload.
     pub end: u64,
     /// Acknowledgement number, as on the wire.
     pub ack: u32,
-    /// Its IP identification; `None` if that is no evidence.
+    /// IP identification; `None` for IPv6 and for 0.
     pub id: Option<u16>,
-    /// Its timestamp.
+    /// TSval.
     pub stamp: Option<u32>,
-    /// The timestamp that it echoes.
+    /// Timestamp echo (TSecr).
     pub echo: Option<u32>,
 }
 
-/// How the clocks of two captures stand to each other.
+/// Clock offset between two captures.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Offset {
-    /// The receiver's clock is ahead of the sender's by this, ns, if the fastest packets took as long either way.
+    /// Receiver-side clock less sender-side clock, ns, if the shortest one-way delays of both directions are equal.
     pub ahead_ns: i64,
-    /// The fastest took this long both ways together: the offset is uncertain by half of it.
+    /// Sum of the shortest one-way delays: the offset is uncertain by half of it.
     pub round_trip: Span,
 }
 
-/// Looks for each of the `flows` in the capture of the other end and judges anew. How many were found.
+/// Matches each of `flows` with a connection of the other capture and renews its verdicts. Returns the number matched.
 pub fn join(flows: &mut [(usize, Flow)], others: &[(usize, Flow)]) -> usize {
     let mut found = 0;
     let mut taken = vec![false; others.len()];
@@ -61,7 +62,7 @@ pub fn join(flows: &mut [(usize, Flow)], others: &[(usize, Flow)]) -> usize {
     found
 }
 
-/// Ports are used again: the same connection has numbers in common.
+/// Whether both have data at equal sequence numbers: ports are reused by later connections.
 fn shares(a: &Flow, b: &Flow) -> bool {
     let swapped = a.client != b.client;
     (0..2).any(|i| {
@@ -75,13 +76,13 @@ fn wire(direction: &FlowDirection, seq: u64) -> u32 {
     direction.origin.wrapping_add(seq as u32)
 }
 
-/// Joins one connection with its other side.
+/// Joins one connection with its counterpart.
 fn pair(flow: &mut Flow, other: &Flow) {
     let swapped = flow.client != other.client;
     for i in 0..2 {
         let j = if swapped { 1 - i } else { i };
         let (there, back) = (&other.directions[j], &other.directions[1 - j]);
-        // Each direction is judged where its data come from.
+        // The verdicts of a direction come from the capture of its sender.
         if flow.directions[i].sightings.is_empty() || flow.directions[i].data_packets == 0 {
             continue;
         }
@@ -93,20 +94,20 @@ fn pair(flow: &mut Flow, other: &Flow) {
     }
 }
 
-/// Mapping of one capture's packet to the other capture.
+/// Fate of a packet in the other capture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Arrival {
-    /// Seen there at this time.
+    /// Captured at the receiver at this time.
     At(Time),
-    /// Seen there at this time, and discarded for its age.
+    /// Captured at the receiver at this time, and discarded by PAWS.
     Old(Time),
-    /// Not seen there.
+    /// Not captured at the receiver.
     Not,
-    /// It cannot be distinguished from others.
+    /// Indistinguishable from other packets.
     Unsure,
 }
 
-/// For each sighting of `here`, in order: was it seen `there`?
+/// For each packet of `here`, in order: its fate in the capture `there`. `old`: discards by PAWS in `there`.
 fn arrivals(here: &FlowDirection, there: &FlowDirection, old: &[bool]) -> Vec<Arrival> {
     let shift = i64::from(there.origin.wrapping_sub(here.origin) as i32);
     let moved = |s: &Sighting| (s.seq.saturating_add_signed(shift), s.end.saturating_add_signed(shift));
@@ -132,7 +133,8 @@ fn arrivals(here: &FlowDirection, there: &FlowDirection, old: &[bool]) -> Vec<Ar
             let mark = (s.seq, s.end, s.id, s.stamp);
             let alike = sent_alike.get(&mark).copied().unwrap_or(1);
             match seen.get_mut(&mark) {
-                // Several packets look alike: if as many arrived, each did; otherwise the fate of each is unknown.
+                // Identical packets: if as many were captured as were sent, each arrived; otherwise the fate of each
+                // is unknown.
                 Some(times) if alike > 1 && s.id.is_none() && times.len() < alike => Arrival::Unsure,
                 Some(times) => times.pop().unwrap_or(Arrival::Not),
                 None => pieces.whole(s).map_or(Arrival::Not, Arrival::At),
@@ -141,7 +143,7 @@ fn arrivals(here: &FlowDirection, there: &FlowDirection, old: &[bool]) -> Vec<Ar
         .collect()
 }
 
-/// Packets that the network card cut up on their way: found by their bytes and how far their identification went on.
+/// Segments into which a network card split a packet, found by their bytes and consecutive identifications.
 struct Pieces {
     by_seq: BTreeMap<u64, Vec<(u64, Option<u16>, Time)>>,
 }
@@ -159,7 +161,7 @@ impl Pieces {
         Pieces { by_seq }
     }
 
-    /// When the last piece of it was seen, if all were.
+    /// Time when the last segment of packet `s` was captured, if all were.
     fn whole(&self, s: &Sighting) -> Option<Time> {
         let (mut at, mut step, mut last) = (s.seq, 0u16, Time::ZERO);
         let id = s.id?;
@@ -192,7 +194,7 @@ fn offset(
             })
             .fold((i64::MAX, i64::MIN), |(low, high), d| (low.min(d), high.max(d)))
     };
-    // There: receiver's clock less sender's, plus the way. Back: the same, less the way.
+    // `there`: clock offset plus one-way delay. `back`: clock offset less one-way delay.
     let (there, back) = (least(data, arrivals).0, least(acks, answers).1);
     if there == i64::MAX || back == i64::MIN {
         return None;
@@ -204,7 +206,7 @@ fn offset(
 fn judge(flow: &mut Flow, i: usize, arrivals: &[Arrival], answers: &[Arrival], offset: Option<Offset>) {
     let (data, acks) = (flow.directions[i].sightings.clone(), flow.directions[1 - i].sightings.clone());
     let direction = &mut flow.directions[i];
-    // Where each byte was sent: by first byte, in order of time.
+    // Indices of the transmissions by first byte, in order of time.
     let mut by_seq: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     let longest = data.iter().map(|s| s.end - s.seq).max().unwrap_or(0);
     let mut again = direction.retransmissions.iter_mut().peekable();
@@ -213,7 +215,7 @@ fn judge(flow: &mut Flow, i: usize, arrivals: &[Arrival], answers: &[Arrival], o
             continue;
         }
         while again.next_if(|r| r.t < s.t).is_some() {}
-        // Sent for the first time and again at the same instant: the second one is the retransmission.
+        // Of two transmissions at one instant, the second is the retransmission.
         let twin = |x: &Sighting| (x.seq, x.end) == (s.seq, s.end);
         let new = by_seq
             .range(s.seq.saturating_sub(longest)..s.end)
@@ -262,10 +264,10 @@ fn judge(flow: &mut Flow, i: usize, arrivals: &[Arrival], answers: &[Arrival], o
     super::outcome::again(direction);
 }
 
-/// Copies of one segment that are looked at: senders give up after fewer.
+/// Upper limit of stored copies of one segment; senders abort after fewer.
 const MOST_OF_ONE: usize = 64;
 
-/// Packets with data, and where those with each first byte stand.
+/// Data packets, and the indices of packets by first byte.
 struct Sent<'a> {
     data: &'a [Sighting],
     by_seq: &'a BTreeMap<u64, Vec<usize>>,
@@ -300,7 +302,7 @@ fn need(
         .then_some(Need::Needed)
 }
 
-/// Why the timeout was spurious, now that both ends are seen.
+/// Cause of a spurious timeout, from the arrivals at both ends.
 fn cause(
     r: &Retransmission,
     origin: u32,

@@ -1,15 +1,14 @@
-//! Correlation of lower-layer events with timeouts and idle periods, with the probability of coincidence.
+//! Correlation of lower-layer events (radio, link) with timeouts and silences of a connection, with the probability of
+//! coincidence.
 //!
-//! Events of the radio or the link are matched in time with timeouts and silences of a connection.
-//!
-//! An event matches a trouble if both overlap in time. The weight of a match depends on how frequent such
-//! events are. So each match carries its `chance`: the share of start times in the connection's life at which
-//! an interval of the trouble's length would overlap an event of the same name for at least as long.
+//! An event matches a disturbance (timeout or silence) if both overlap in time. The weight of a match depends on how
+//! frequent such events are. Each match therefore has a `chance`: the share of start times during the connection at
+//! which an interval of equal length would overlap an event of that name for at least as long.
 
 use super::flow::{Flow, RecoveryVerdict, SpikeKind};
 use base::{Span, Time};
 
-/// An event of a lower layer. Times are seconds from the first packet of the capture.
+/// Event of a lower layer. Times are seconds from the first packet of the capture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     /// Layer, for example `radio`.
@@ -23,9 +22,9 @@ pub struct Event {
 }
 
 base::named! {
-    /// Kind of transport problem.
+    /// Kind of disturbance of the transport.
     pub enum DisturbanceKind {
-        /// Retransmission timeout; it lasts as long as the timer ran.
+        /// Retransmission timeout; its duration is the time that the timer ran.
         Timeout = "timeout",
         /// Delay spike: the awaited data arrived late.
         Delay = "delay-spike",
@@ -39,9 +38,9 @@ base::named! {
 }
 
 base::named! {
-    /// Strength of a match.
+    /// Strength of the match between an event and a disturbance.
     pub enum MatchStrength {
-        /// Chance below 1 in 20, and the event covers at least half of the trouble.
+        /// Chance below 1 in 20, and the event covers at least half of the disturbance.
         Sure = "sure",
         /// Chance below 1 in 20.
         Likely = "likely",
@@ -57,54 +56,54 @@ base::named! {
 pub struct Disturbance {
     /// Direction of the data, an index of [`Flow::directions`].
     pub direction: usize,
-    /// Kind of trouble.
+    /// Kind of disturbance.
     pub kind: DisturbanceKind,
-    /// The verdict on a timeout.
+    /// Verdict, for a timeout.
     pub verdict: Option<RecoveryVerdict>,
-    /// Start, s.
+    /// Start, s from the first packet of the capture.
     pub t: f64,
-    /// End, s.
+    /// End, s from the first packet of the capture.
     pub until: f64,
     /// Overlapping events, ascending in time.
     pub under: Vec<Match>,
 }
 
-/// A lower-layer event that overlaps a trouble.
+/// Lower-layer event that overlaps a disturbance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Match {
-    /// Index of the event in the list.
+    /// Index in the list of events.
     pub event: usize,
-    /// Share of the trouble that it covers, 0 to 1.
+    /// Share of the disturbance that the event covers, 0 to 1.
     pub fills: f64,
-    /// Probability that an interval of this length at a random time overlaps such an event for at least as
-    /// long, 0 to 1.
+    /// Probability that an interval of the disturbance's length at a random time overlaps an event of that name for at
+    /// least as long, 0 to 1.
     pub chance: f64,
     /// Strength of the match.
     pub sureness: MatchStrength,
 }
 
-/// Correlation of all troubles with the events of one name.
+/// Correlation of all disturbances with the events of one name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Correlation {
     /// Layer of the events.
     pub layer: String,
-    /// Their name.
+    /// Name of the events.
     pub name: String,
     /// Events of that name during the connection.
     pub events: usize,
-    /// Those of `events` that overlap no trouble.
+    /// Events that overlap no disturbance.
     pub harmless: usize,
-    /// Number of troubles.
+    /// Number of disturbances.
     pub troubles: usize,
-    /// Troubles that overlap such an event.
+    /// Disturbances that overlap such an event.
     pub touched: usize,
-    /// Expected number at random times: the sum of the chances.
+    /// Expected number of overlapping disturbances at random times: the sum of the chances.
     pub expected: f64,
     /// Probability of at least `touched` overlaps at random times, 0 to 1.
     pub accident: f64,
 }
 
-/// Troubles of a connection, ascending in time, each with the overlapping events.
+/// Disturbances of a connection, ascending in time, each with the overlapping events.
 pub fn troubles(flow: &Flow, start: Time, events: &[Event]) -> Vec<Disturbance> {
     let life = (seconds(start, flow.first), seconds(start, flow.last));
     let mut out: Vec<Disturbance> = Vec::new();
@@ -162,8 +161,7 @@ fn alike(a: &Event, b: &Event) -> bool {
     a.layer == b.layer && a.name == b.name
 }
 
-/// Share of start times in `life` at which an interval of `length` overlaps one of the events for at least
-/// `shared`.
+/// Share of start times in `life` at which an interval of `length` overlaps one of the events for at least `shared`.
 fn chance_of<'a>(
     (length, shared): (f64, f64),
     life: (f64, f64),
@@ -187,7 +185,7 @@ fn chance_of<'a>(
     covered / (last - first)
 }
 
-/// Correlation with the troubles for each event name, the least likely coincidences first.
+/// Correlation with all disturbances for each event name, the least probable coincidences first.
 pub fn together(flow: &Flow, start: Time, events: &[Event], troubles: &[Disturbance]) -> Vec<Correlation> {
     let life = (seconds(start, flow.first), seconds(start, flow.last));
     let mut kinds: Vec<&Event> = Vec::new();

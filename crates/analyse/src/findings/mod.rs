@@ -1,4 +1,5 @@
-//! Findings about a connection: timeouts, idle causes, faults, conformance, diagnosis.
+//! Findings about a connection: report (`flow`), timeouts, idle periods, faults, RFC 3481, lower-layer events, join of
+//! two captures, protocol choice, diagnosis.
 
 pub mod choice;
 mod discarded;

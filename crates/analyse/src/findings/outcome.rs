@@ -1,4 +1,5 @@
-//! Classification of timeouts, fast retransmits, go-back-N runs, delay spikes and losses from single verdicts.
+//! Derived findings of a direction: timeouts with causes, fast retransmits, go-back-N runs, kinds of delay spikes,
+//! loss bursts, first flight.
 
 use super::fault::{Fault, FaultKind};
 use super::flow::{
@@ -11,7 +12,7 @@ use crate::verdict::Need;
 use base::truth::SpuriousCause;
 use base::{Span, Time};
 
-/// Derives the classification from the present verdicts.
+/// Derives go-back-N runs, kinds of silences, loss bursts and buffer size from the present verdicts.
 pub(crate) fn again(direction: &mut FlowDirection) {
     direction.go_back_n = go_back_n(direction);
     let (retransmissions, timeouts) = (&direction.retransmissions, &direction.timeouts);
@@ -56,8 +57,8 @@ pub(crate) fn timeouts(direction: &mut FlowDirection, tick: Option<Span>) {
         .collect();
 }
 
-/// Cause of a spurious timeout: the ACK left before the timeout, or an ACK was lost and the retransmission
-/// triggered another one, or the data were late.
+/// Cause of a spurious timeout. The ACK left before the timeout; or it was lost, and the retransmission triggered
+/// another ACK; or the data were delayed.
 fn cause(r: &Retransmission, direction: &FlowDirection, tick: Option<Span>) -> Option<SpuriousCause> {
     let (answered, left) = (r.answered?, r.answer_left);
     if r.evidence == Evidence::Jump {
@@ -65,7 +66,7 @@ fn cause(r: &Retransmission, direction: &FlowDirection, tick: Option<Span>) -> O
     }
     let left = left?;
     let slack = tick.unwrap_or_default();
-    // A capture next to the sender: the ACK left the receiver before the timeout.
+    // In a capture next to the sender, the ACK left the receiver before the timeout.
     if left + slack < r.t {
         return Some(SpuriousCause::AckDelayed);
     }
@@ -73,8 +74,8 @@ fn cause(r: &Retransmission, direction: &FlowDirection, tick: Option<Span>) -> O
     let own = answered.since(r.t) + slack >= least;
     let told =
         matches!(r.evidence, Evidence::Dsack | Evidence::Duplicate) && answered.since(r.t) <= least + least;
-    // After a long wait, an ACK just one RTT after the retransmission was caused by it, and earlier ACKs were
-    // lost. A receiver by RFC 1323 section 3.4 echoes the earlier copy's timestamp in it.
+    // After a long wait, an ACK one RTT after the retransmission was triggered by it, and earlier ACKs were lost. A
+    // receiver by RFC 1323 section 3.4 echoes the earlier copy's timestamp in it.
     let long = r.waited != Span::FOREVER && r.waited > least.times(LONG_WAIT);
     let just = answered.since(r.t).as_nanos() <= least.as_nanos() / 4 * 5;
     Some(if own && (told || long && just) { SpuriousCause::AckLost } else { SpuriousCause::Delayed })
@@ -118,13 +119,13 @@ fn go_back_n(direction: &FlowDirection) -> Vec<GoBackN> {
     out
 }
 
-/// A silence was a delay if the awaited segment was resent without need, or not resent at all.
+/// Kind of a silence: delay if the awaited segment was resent without need, or not resent; otherwise outage or timer.
 fn spike_kind(spike: &Spike, all: &[Retransmission], timeouts: &[Timeout]) -> SpikeKind {
     let from = all.partition_point(|r| r.t < spike.t);
     let within = |t: Time| t <= spike.until;
     let resent =
         all[from..].iter().take_while(|r| within(r.t)).find(|r| r.seq <= spike.seq && spike.seq < r.end);
-    // If nothing was sent in the silence, nothing can have been lost in it.
+    // Without transmissions in the silence, none can have been lost in it.
     let lost = if spike.spoken > spike.usual { SpikeKind::Outage } else { SpikeKind::Timer };
     let answer_lost = resent.is_some_and(|r| {
         let from = timeouts.partition_point(|t| t.t < r.t);
@@ -141,7 +142,7 @@ fn spike_kind(spike: &Spike, all: &[Retransmission], timeouts: &[Timeout]) -> Sp
     }
 }
 
-/// Bursts of lost segments that were sent next to each other.
+/// Bursts of at least two lost segments that are adjacent in the sequence.
 fn bursts(all: &[Retransmission]) -> Vec<Burst> {
     let mut lost: Vec<(u64, u64, Time)> = all
         .iter()

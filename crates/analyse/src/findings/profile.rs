@@ -1,25 +1,25 @@
-//! Conformance of a connection with RFC 3481 (TCP over 2.5G and 3G links).
+//! Conformance of a connection with RFC 3481 (TCP over 2.5G and 3G links): a result and advice for each recommendation.
 
 use super::flow::{FlowDirection, Options};
 
 base::named! {
-    /// A point of the profile (RFC 3481 section 4).
+    /// Recommendation of RFC 3481.
     pub enum Point {
-        /// Section 4.1.
+        /// Section 4.1: window of at least the bandwidth-delay product.
         Window = "window",
-        /// Section 4.2.
+        /// Section 4.2: increased initial window.
         InitialWindow = "initial-window",
-        /// Section 4.3.
+        /// Section 4.3: limited transmit (RFC 3042).
         LimitedTransmit = "limited-transmit",
-        /// Section 4.4.
+        /// Section 4.4: MTU larger than the default.
         Mtu = "mtu",
-        /// Section 4.6.
+        /// Section 4.6: SACK.
         Sack = "sack",
-        /// Section 4.7.
+        /// Section 4.7: ECN.
         Ecn = "ecn",
-        /// Section 4.8.
+        /// Section 4.8: timestamps.
         Timestamps = "timestamps",
-        /// Section 5.
+        /// Section 5: retransmission timer.
         Timer = "timer",
     }
 }
@@ -40,10 +40,10 @@ impl Point {
     }
 }
 
-/// Result of one point.
+/// Result for one recommendation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
-    /// Point of the profile.
+    /// Recommendation.
     pub point: Point,
     /// Conformant or not; `None`: the capture does not show it.
     pub followed: Option<bool>,
@@ -51,19 +51,18 @@ pub struct Advice {
     pub text: String,
 }
 
-/// Observations of the direction beside those in [`FlowDirection`].
+/// Facts about a direction that only the conformance check uses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ProfileFacts {
     /// Bytes of the first flight, if the SYN was captured.
     pub(crate) first_flight: Option<u64>,
-    /// Limited transmits (RFC 3042): new segments sent on the first two duplicate ACKs, and opportunities for
-    /// them.
+    /// Limited transmits (RFC 3042): new segments sent on the first two duplicate ACKs, and number of opportunities.
     pub(crate) limited: (u64, u64),
     /// Shortest running time of an expired timer, s.
     pub(crate) shortest_timer_s: Option<f64>,
 }
 
-/// Checks one direction.
+/// Results of all recommendations for one direction.
 pub(crate) fn check(direction: &FlowDirection, seen: ProfileFacts) -> Vec<Advice> {
     let Options { mss, longest, sack, timestamps, ecn, window, window_known, .. } = direction.options;
     let mut out = Vec::new();

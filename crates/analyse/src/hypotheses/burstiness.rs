@@ -1,7 +1,5 @@
-//! Burstiness of losses: loss probability conditioned on the preceding packets.
-//!
-//! Losses come in runs, in either direction. Loss probability depends on the fate of the preceding packet or
-//! ACK and on the time since.
+//! Loss burstiness for the hidden Markov model: loss contexts of packets and ACKs, by the preceding fates and the time
+//! since, and loss counts for each context.
 
 use base::Span;
 

@@ -1,8 +1,8 @@
-//! Feasibility constraints: which copies can still be lost, given later ACKs and DSACK reports.
+//! Feasibility constraints of event courses: which packets of an episode can still be lost, given later ACKs and
+//! DSACKs.
 //!
-//! Bytes covered by an ACK arrived before it, and bytes reported by a DSACK arrived twice. If no other copy
-//! is left that can have arrived, this copy cannot be lost. Pruning such courses early keeps feasible ones in
-//! the beam.
+//! Bytes covered by an ACK arrived before it, and bytes reported by a DSACK arrived twice. A copy cannot be lost if no
+//! other copy can have arrived in time. Early pruning of infeasible courses keeps feasible ones in the beam.
 
 use super::hmm::{ObservedAck, SentPacket};
 use super::transitions::reachable;
@@ -14,13 +14,14 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(crate) struct LossConstraints {
     of: Vec<LossConstraint>,
-    /// Each DSACK: its bytes and the index of its ACK, ascending.
+    /// DSACKs of the episode: byte range and index of the ACK, ascending.
     reports: Vec<((u64, u64), u32)>,
 }
 
+/// Constraint on the loss of one packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct LossConstraint {
-    /// An ACK covers these bytes, and every later copy was sent too late to cause it.
+    /// An ACK covers the bytes of this packet, and every later copy was sent too late to trigger it.
     last: bool,
     /// Later copies of exactly these bytes.
     after: u32,
@@ -29,7 +30,7 @@ struct LossConstraint {
 }
 
 impl LossConstraints {
-    /// Derives the constraints.
+    /// Constraints for the packets `sent`, given the ACKs; `least`: minimum RTT.
     pub(crate) fn of(sent: &[SentPacket], acks: &[ObservedAck], least: Span) -> LossConstraints {
         let mut reports: Vec<((u64, u64), u32)> =
             (0..).zip(acks).filter_map(|(k, h)| Some((h.dsack?, k))).collect();
@@ -52,7 +53,7 @@ impl LossConstraints {
         LossConstraints { of: of.collect(), reports }
     }
 
-    /// Whether packet `i` may be lost, with `acks` ACKs explained; `there`: its bytes arrived without it.
+    /// Whether packet `i` may be lost after `acks` ACKs are explained. `there`: its bytes arrived with another copy.
     pub(crate) fn may_lose(&self, i: usize, acks: u32, there: bool) -> bool {
         let LossConstraint { last, after, reports: (from, to) } = self.of[i];
         if last && !there {
@@ -64,11 +65,11 @@ impl LossConstraints {
     }
 }
 
-/// Start of each row of packets with equal first byte in the sorted list.
+/// First index of each group of packets with equal first byte, in the list sorted by first byte.
 struct SeqRows(Vec<u32>);
 
-/// Rows searched for one packet. More overlap only if segment boundaries shift by single bytes; those are
-/// ignored.
+/// Upper limit of groups searched for one packet. More groups overlap only if segment boundaries shift by single
+/// bytes; further groups are ignored.
 const MOST_ROWS: usize = 64;
 
 impl SeqRows {
@@ -77,7 +78,7 @@ impl SeqRows {
         SeqRows((0..sent.len() as u32).filter(begins).collect())
     }
 
-    /// For each row, the first packet after `i` that shares bytes with it.
+    /// For each group, the first packet after `i` that shares bytes with packet `i`.
     fn later<'a>(
         &'a self,
         by_seq: &'a [(u64, u32)],
@@ -159,7 +160,7 @@ mod tests {
         let sent = [sent(0, 0), sent(10, 1), sent(1000, 0), sent(1150, 1)];
         let constraints = LossConstraints::of(&sent, &[acks(1200, 200, None)], Span::from_millis(200));
         let may: Vec<bool> = (0..4).map(|i| constraints.may_lose(i, 0, false)).collect();
-        // The last packet was sent too late to cause the ACK, so the copy before it cannot be lost.
+        // The last packet was sent too late to trigger the ACK, so the copy before it cannot be lost.
         assert_eq!(may, [true, false, false, false]);
         assert!((0..4).all(|i| constraints.may_lose(i, 0, true)));
     }
@@ -172,7 +173,7 @@ mod tests {
         assert!(constraints.may_lose(0, 0, false));
         assert!(!constraints.may_lose(1, 0, false) && constraints.may_lose(1, 0, true));
         assert!(!constraints.may_lose(2, 0, true));
-        // Once the report is explained, nothing holds them.
+        // Once the DSACK is explained, both copies may be lost.
         assert!(constraints.may_lose(2, 1, true));
     }
 }

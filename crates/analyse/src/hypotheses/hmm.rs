@@ -1,10 +1,11 @@
-//! Likelihood search of the hidden Markov model of an episode: sequences of packet and ACK fates ("event courses")
-//! that explain the observed ACKs.
+//! Search in the hidden Markov model of an episode: event courses (sequences of packet and ACK fates) that explain the
+//! observed ACKs, with their likelihood.
 //!
-//! Packets arrive in the order they were sent or are lost. The receiver model of `receiver_model.rs` answers each
-//! arrival; each ACK is lost or is the next one observed. The search follows all courses that explain every observed
-//! ACK in parallel and merges courses that reach the same state. A retransmission is unneeded with the probability of
-//! the courses in which its bytes are at the receiver before it arrives.
+//! Packets arrive in the order of sending or are lost; reordering is an option. The receiver model of
+//! `receiver_model.rs` answers each arrival; each ACK is lost or is the next observed one. A forward pass with a beam
+//! follows all courses in parallel and merges courses in equal states; a backward pass gives posteriors. A
+//! retransmission is unneeded with the probability of the courses in which its bytes are at the receiver before it
+//! arrives.
 
 pub(crate) use super::burstiness::{LONG, LossContext, LossCounts, PacketFate};
 use super::constraints::LossConstraints;
@@ -18,35 +19,36 @@ use base::{Span, Time};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-/// A data packet sent.
+/// Data packet of an episode.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SentPacket {
     pub(crate) seq: u64,
     pub(crate) end: u64,
     pub(crate) t: Time,
     pub(crate) stamp: Option<u32>,
-    /// For a retransmission: the index of its verdict, and the cumulative ACK when it was sent.
+    /// For a retransmission: index of its record, and cumulative ACK when it was sent.
     pub(crate) result: Option<(usize, u64)>,
 }
 
-/// An observed ACK.
+/// Observed ACK of an episode.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObservedAck {
-    /// Time at the capture point; `left` is the time at which the receiver sent it, if known.
+    /// Time at the capture point.
     pub(crate) t: Time,
+    /// Departure time from the receiver on the capture clock, if known.
     pub(crate) left: Option<Time>,
     pub(crate) ack: u64,
     pub(crate) dsack: Option<(u64, u64)>,
     pub(crate) blocks: [(u64, u64); 4],
     pub(crate) count: usize,
     pub(crate) echo: Option<u32>,
-    /// It may have another cause than an arrival.
+    /// The ACK may have another trigger than a data packet.
     pub(crate) free: bool,
-    /// Position in the receiver's IP identification sequence; `missing` counts its packets since the ACK before this
-    /// one. None where unknown.
+    /// Position in the receiver's IP identification sequence. None where unknown.
     pub(crate) place: Option<u64>,
+    /// Packets of the receiver not captured since the ACK before this one. None where unknown.
     pub(crate) missing: Option<u32>,
-    /// A later ACK with more information arrived before it.
+    /// An ACK with more information was captured before this ACK, although sent later.
     pub(crate) overtaken: bool,
 }
 
@@ -60,15 +62,15 @@ pub(crate) struct ModelRates {
     pub(crate) rule: EchoRule,
     /// The receiver uses SACK.
     pub(crate) sack: bool,
-    /// Probability that it delays an ACK to wait for a second segment.
+    /// Probability that the receiver delays an ACK to wait for a second segment.
     pub(crate) delays: f64,
-    /// Probability of a stretch ACK, where the receiver numbers its packets.
+    /// Probability of a stretch ACK, used where the receiver counts packets in the IP identification.
     pub(crate) stretch_ack: f64,
-    /// Probability that it does not report a duplicate.
+    /// Probability that the receiver does not report a duplicate by DSACK.
     pub(crate) omits_dsack: f64,
-    /// Least time from a packet to its ACK.
+    /// Minimum time from a packet to its ACK.
     pub(crate) least: Span,
-    /// Delays of this path.
+    /// Timing of the path, for the expected arrival of ACKs.
     pub(crate) pace: PathTiming,
     /// The path reorders packets, so ACKs need not match the order of sending.
     pub(crate) loose: bool,
@@ -76,6 +78,7 @@ pub(crate) struct ModelRates {
     pub(crate) foreign: f64,
 }
 
+/// Transition between nodes of successive layers.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
     from: u32,
@@ -86,10 +89,10 @@ struct Edge {
     echo_mismatch: bool,
 }
 
-/// Result of the search.
+/// Result of the search over one episode.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
-    /// For each retransmission, the probability that it was unneeded.
+    /// For each retransmission, its index and the probability that it was unneeded.
     pub(crate) odds: Vec<(usize, f64)>,
     /// Log-likelihood of the observed ACKs.
     pub(crate) score: f64,
@@ -98,9 +101,10 @@ pub(crate) struct Outcome {
     pub(crate) echo_mismatch: f64,
 }
 
+/// Nodes after one packet, with forward weights and edges to the next layer.
 struct Layer {
     nodes: Vec<Node>,
-    /// For each node: when the path has passed all earlier packets, along the likeliest course.
+    /// For each node, bounds on the arrival of earlier packets, along its likeliest course.
     fronts: Vec<ArrivalBounds>,
     alpha: Vec<f64>,
     /// Edges to the next layer.
@@ -110,32 +114,33 @@ struct Layer {
 /// Width of the beam search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beam {
-    /// Up to this number of nodes, none is pruned.
+    /// Number of nodes up to which none is pruned.
     all: usize,
-    /// Beyond it, nodes kept for each number of explained ACKs.
+    /// Nodes kept for each rank, if more nodes exist.
     equals: usize,
-    /// Upper bound of the nodes kept in one layer.
+    /// Upper limit of nodes in one layer.
     widest: usize,
-    /// Upper bound of the steps of the whole search.
+    /// Upper limit of steps of the whole search.
     steps: usize,
 }
 
-/// The first attempt; it nearly always suffices.
+/// Beam of the first attempt; it nearly always suffices.
 pub(crate) const NARROW: Beam = Beam { all: 24, equals: 16, widest: 512, steps: 1 << 18 };
-/// The second attempt, where the first finds no explanation.
+/// Beam of the second attempt, where the first finds no explanation.
 pub(crate) const WIDE: Beam = Beam { all: 96, equals: 64, widest: 2048, steps: 1 << 20 };
 /// Nodes whose weight is below this share of the best are pruned.
 const FAINT: f64 = 1e-5;
 
-/// Packets sent before the first ACK of the episode. Each may have arrived and been acknowledged before the episode;
-/// beyond a gap it did so with the probability `chance`.
+/// Packets sent before the first ACK of an episode part. Each may have arrived and been acknowledged before; beyond a
+/// gap with the probability `chance`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Preceding {
     pub(crate) packets: usize,
     pub(crate) chance: f64,
 }
 
-/// Runs the search. None if no course explains the ACKs, or if the steps run out. `steps` grows by the steps taken.
+/// Searches one episode. None if no course explains the ACKs, or if the steps are used up. `steps` grows by the steps
+/// used.
 pub(crate) fn weigh(
     sent: &[SentPacket],
     acks: &[ObservedAck],
@@ -164,7 +169,7 @@ struct Search<'a> {
     /// Observed cumulative ACKs, ascending.
     marks: Vec<u64>,
     constraints: LossConstraints,
-    /// For each ACK, the number of packets sent early enough to cause it.
+    /// For each ACK, the number of packets sent early enough to trigger it.
     causes: Vec<u32>,
     demand: Demand,
     resumed: Vec<Time>,
@@ -172,9 +177,9 @@ struct Search<'a> {
     layers: Vec<Layer>,
     /// Log-likelihood so far.
     score: f64,
-    /// Courses that leave one node.
+    /// Transitions from one node (scratch space).
     outs: Vec<Transition>,
-    /// Index of the next layer's nodes by their value.
+    /// Index of the next layer's nodes by their state.
     at: HashTable<u32>,
 }
 
@@ -183,7 +188,7 @@ struct Filling {
     nodes: Vec<Node>,
     fronts: Vec<ArrivalBounds>,
     alpha: Vec<f64>,
-    /// For each node, the largest weight of one of its edges.
+    /// For each node, the largest weight among its incoming edges.
     heaviest: Vec<f64>,
     edges: Vec<Edge>,
 }
@@ -200,7 +205,7 @@ impl Filling {
         }
     }
 
-    /// Adds the step from a node of weight `a` to the layer before.
+    /// Adds a transition from node `from` of the previous layer, whose weight is `a`.
     fn add(
         &mut self,
         at: &mut HashTable<u32>,
@@ -276,7 +281,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Adds the layer after packet `i`: every fate of this packet and of its ACK, from every node of the last layer.
+    /// Adds the layer after packet `i`: all fates of the packet and its ACK, from every node of the last layer.
     fn advance(&mut self, i: usize, steps: &mut usize, most: usize) -> Option<()> {
         let (sent, acks, rates) = (self.sent, self.acks, self.rates);
         let layer = self.layers.last_mut()?;
@@ -316,7 +321,7 @@ impl<'a> Search<'a> {
         prune(&mut nodes, &mut fronts, &mut alpha, &mut edges, self.beam, |n| {
             heuristic(n, held, acks, marks, left, rates)
         });
-        // A step costs more with each hole in the receive buffer.
+        // The work of a step grows with the number of gaps in the receive buffer.
         let holes = nodes.iter().map(|n| held.get(n.receiver.held).len() / 8).sum::<usize>();
         *steps += nodes.len() + edges.len() + holes;
         let sum: f64 = alpha.iter().sum();
@@ -330,7 +335,7 @@ impl<'a> Search<'a> {
         Some(())
     }
 
-    /// Backward pass, from the end at which every ACK is explained.
+    /// Backward pass, from the states in which every ACK is explained.
     fn backward(mut self) -> Option<Outcome> {
         let last = self.layers.last()?;
         let mut beta: Vec<f64> = last.nodes.iter().map(|n| rest(n, self.acks, self.rates)).collect();
@@ -369,7 +374,7 @@ impl<'a> Search<'a> {
         }
         for e in &layer.edges {
             let from = &layer.nodes[e.from as usize];
-            // After the last observed ACK, loss and a late capture end look alike.
+            // After the last observed ACK, a loss and the end of the capture are indistinguishable.
             if from.acks_explained as usize >= self.acks.len() {
                 continue;
             }
@@ -402,7 +407,7 @@ impl Edge {
     }
 }
 
-/// Balance of ACKs and their causes: each ACK needs an arrival of its own, unless it is `free`.
+/// Balance of ACKs and packets: each ACK needs an arrival of its own, unless it is `free`.
 struct Demand {
     /// For each ACK, the number of earlier ACKs that need an arrival.
     answers: Vec<i64>,
@@ -410,8 +415,8 @@ struct Demand {
     most: Vec<i64>,
 }
 
-/// Courses that lack this many causes more than the best are dropped. An ACK without a cause has probability 1e-4
-/// (`transitions::unsolicited`), so they weigh at most 1e-16 of it.
+/// Excess of needed over possible arrivals, compared with the best node, from which a node is dropped. An ACK without
+/// a trigger has probability 1e-4 (`transitions::unsolicited`), so such nodes weigh at most 1e-16 of the best.
 const HOPELESS: i64 = 4;
 
 impl Demand {
@@ -429,13 +434,13 @@ impl Demand {
         Demand { answers, most }
     }
 
-    /// Excess of the ACKs from `acks` on over the packets that can still cause them, after `turns` packets.
+    /// Excess of the ACKs from `acks` on over the packets that can still trigger them, after `turns` packets.
     fn lacking(&self, acks: u32, turns: u32) -> i64 {
         self.most[acks as usize] - self.answers[acks as usize] + i64::from(turns)
     }
 }
 
-/// Keeps the heaviest nodes of each rank.
+/// Prunes a layer to the heaviest nodes of each rank.
 fn prune(
     nodes: &mut Vec<Node>,
     fronts: &mut Vec<ArrivalBounds>,
@@ -447,7 +452,7 @@ fn prune(
     if nodes.len() <= beam.all {
         return;
     }
-    // A node that has explained fewer ACKs has fewer factors in its weight: only nodes of equal rank are compared.
+    // A node with fewer explained ACKs has fewer factors in its weight: only nodes of equal rank are comparable.
     let weight = |i: usize| alpha[i] * promise(&nodes[i]);
     let mut order: Vec<(u32, f64, usize)> =
         (0..nodes.len()).map(|i| (nodes[i].rank(), weight(i), i)).collect();
@@ -466,7 +471,7 @@ fn prune(
     retain(&keep, nodes, fronts, alpha, edges);
 }
 
-/// Keeps the marked nodes, and the edges that lead to them.
+/// Keeps the marked nodes and the edges that lead to them.
 fn retain(
     keep: &[bool],
     nodes: &mut Vec<Node>,
@@ -497,10 +502,10 @@ fn retain(
     });
 }
 
-/// Look-ahead for pruning: how well a node agrees with the ACKs to come. It changes no weight.
+/// Look-ahead factor for pruning: agreement of a node with the next ACKs. It changes no weight.
 ///
-/// Once the gap before a block of held data is filled, the receiver acknowledges the end of the block, unless that ACK
-/// is lost. And the packets still to come must suffice for the ACKs that are missing before the next one.
+/// Once the gap before an out-of-order range is filled, the receiver acknowledges the end of the range, unless that
+/// ACK is lost. The remaining packets must suffice for the ACKs missing before the next observed one.
 fn heuristic(
     node: &Node,
     held: &RangeSets,

@@ -1,4 +1,5 @@
-//! Event-course inference: a hidden Markov model over packet and ACK fates that explains an episode.
+//! Inference of event courses of an episode (fates of packets and ACKs): recorder, in-order rules, hidden Markov
+//! model, receiver model, ACK timing.
 
 pub(crate) mod burstiness;
 pub(crate) mod constraints;

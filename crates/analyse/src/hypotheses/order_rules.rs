@@ -1,36 +1,37 @@
-//! Order rules: verdicts that follow from in-order delivery alone.
+//! In-order rules: verdicts on the retransmissions of an episode that follow from in-order delivery alone, without the
+//! search of the hidden Markov model.
 //!
-//! On a path without reordering, an ACK shows that every packet sent before its trigger has arrived or is
-//! lost. If that alone decides each retransmission, every event course agrees and no search is needed.
+//! On a path without reordering, an ACK shows that every packet sent before its trigger has arrived or is lost. If
+//! this decides each retransmission, all event courses agree.
 //!
-//! A receiver lists the most recently changed SACK block first (RFC 2018 section 4), so a range absent from a
-//! list with free space is missing. The other rules follow from packet order, not from an RFC. Reordering,
-//! DSACK (RFC 2883), resegmentation and contradictions are left to [`super::hmm`].
+//! A receiver lists the most recently changed SACK block first (RFC 2018 section 4), so a range absent from a list
+//! with free space is missing. The other rules follow from the order of packets, not from an RFC. Reordering, DSACK
+//! (RFC 2883), resegmentation and contradictions are left to [`super::hmm`].
 
 use super::hmm::{LONG, LossContext, LossCounts, ModelRates, ObservedAck, Outcome, PacketFate, SentPacket};
 use super::transitions::{reachable, since_last};
 use super::union_find::Skip;
 use base::Span;
 
-/// No packet.
+/// Index that stands for no packet.
 const NONE: u32 = u32::MAX;
-/// Least number of most recent SACK blocks that a receiver lists, beside timestamps and a DSACK block.
+/// Least number of SACK blocks that a receiver lists, beside timestamps and a DSACK block.
 const LISTED: usize = 2;
 
-/// Bytes sent more than once.
+/// Byte range sent more than once.
 #[derive(Clone, Copy, Debug)]
 struct ResentBytes {
     seq: u64,
     end: u64,
-    /// First copy not known to be lost.
+    /// Index of the first copy not known to be lost.
     alive: u32,
-    /// Index of the first ACK that covers them.
+    /// Index of the first ACK that covers the range.
     covered_by: Option<usize>,
 }
 
 impl ResentBytes {
-    /// Marks the bytes as covered by the ACK of index `k`, and moves `front` past the copy that arrived; None if
-    /// the ACK was too early, less than `least` after that copy.
+    /// Marks the range as covered by the ACK of index `k`, and moves `front` past the copy that arrived. None if the
+    /// ACK came less than `least` after that copy.
     fn cover(
         &mut self,
         (k, ack, least): (usize, &ObservedAck, Span),
@@ -47,15 +48,15 @@ impl ResentBytes {
     }
 }
 
-/// Verdict on each retransmission and the loss counts, if order decides all of them. `start`: cumulative ACK
-/// before the first ACK of the episode.
+/// Verdict on each retransmission, and loss counts, if the order decides all of them. `start`: cumulative ACK before
+/// the first ACK of the episode.
 pub(crate) fn decide(
     sent: &[SentPacket],
     acks: &[ObservedAck],
     start: u64,
     rates: &ModelRates,
 ) -> Option<Outcome> {
-    // After a DSACK, two copies arrived; only the search can tell which.
+    // After a DSACK, two copies arrived; only the search can determine which.
     if rates.loose || acks.iter().any(|h| h.dsack.is_some()) {
         return None;
     }
@@ -81,21 +82,24 @@ pub(crate) fn decide(
     Some(Outcome { odds, score: 0.0, counts: rules.counts(sent, rates.sack), echo_mismatch: 0.0 })
 }
 
-/// State of the rules.
+/// State of the in-order rules.
 #[derive(Debug, Default)]
 struct OrderRules {
-    /// Bytes sent more than once, ascending.
+    /// Byte ranges sent more than once, ascending.
     resent: Vec<ResentBytes>,
-    /// For each packet: its entry in `resent`, and the previous and next copy of its bytes.
+    /// For each packet, the index of its range in `resent`.
     of: Vec<u32>,
+    /// For each packet, the previous copy of its bytes.
     before: Vec<u32>,
+    /// For each packet, the next copy of its bytes.
     after: Vec<u32>,
-    /// For each packet: whether it was lost, and whether it is the likely trigger of an observed ACK.
+    /// For each packet, whether it was lost.
     lost: Vec<bool>,
+    /// For each packet, whether it probably triggered an observed ACK.
     cause: Vec<bool>,
-    /// Packets with new bytes.
+    /// Indices of the packets with new bytes.
     firsts: Vec<u32>,
-    /// One past the index of the packet that most likely caused the last ACK.
+    /// One past the index of the packet that probably triggered the last ACK.
     answered: usize,
 }
 
@@ -122,7 +126,7 @@ impl OrderRules {
             if (sent[first].seq, sent[first].end) != (s.seq, s.end) {
                 return None;
             }
-            // `of` of the first copy holds the last copy so far.
+            // `of` of the first copy temporarily contains the index of the last copy so far.
             let last = if of[first] == NONE { first as u32 } else { of[first] };
             (after[last as usize], before[i], of[first]) = (i as u32, last, i as u32);
         }
@@ -147,11 +151,11 @@ impl OrderRules {
         rates: &ModelRates,
     ) -> Option<()> {
         let OrderRules { resent, of, after, lost, cause, firsts, .. } = self;
-        // Cumulative ACK; highest byte covered or SACKed; first entry of `resent` above it; duplicate ACKs in
-        // a row.
+        // Cumulative ACK; highest byte covered or SACKed; first entry of `resent` above the cumulative ACK;
+        // consecutive duplicate ACKs.
         let (mut acked, mut top, mut low, mut dups) = (start, start, 0, 0);
-        // `front`: one past the earliest possible trigger of the last ACK. `settled`: packets below it have a
-        // known fate.
+        // `front`: one past the earliest possible trigger of the last ACK. `settled`: index below which all fates are
+        // known.
         let (mut front, mut settled, mut answered, mut first) = (0, 0, 0, 0);
         // Entries of `resent` that no SACK block has covered.
         let mut open = Skip::new(resent.len());
@@ -168,7 +172,7 @@ impl OrderRules {
             for &(left, right) in &h.blocks[..h.count] {
                 let from = resent.partition_point(|a| a.end <= left);
                 let to = resent.partition_point(|a| a.seq < right);
-                // Only the outermost entries can reach beyond the block.
+                // Only the outermost ranges can reach beyond the block.
                 let cut = |a: &ResentBytes| a.seq < left || right < a.end;
                 if from < to && (cut(&resent[from]) || cut(&resent[to - 1])) {
                     return None;
@@ -196,7 +200,7 @@ impl OrderRules {
             }
             let moves = |s: &SentPacket| s.seq <= h.ack && h.ack < s.end;
             if h.ack == acked && h.count == 0 && !h.free {
-                // A single duplicate ACK may have another cause.
+                // A single duplicate ACK may have another trigger.
                 dups += 1;
                 if dups > 1 {
                     front += 1;
@@ -247,7 +251,7 @@ impl OrderRules {
             let fate = match (gone, self.cause[i]) {
                 (true, _) => PacketFate::Lost,
                 (false, true) => PacketFate::AckObserved,
-                // Without SACK, the packets with an own ACK are not known.
+                // Without SACK, packets with an ACK of their own are unknown.
                 (false, false) if !sack || holes == 0 && !waits => PacketFate::AckDelayed,
                 (false, false) => PacketFate::AckLost,
             };
@@ -267,7 +271,7 @@ impl OrderRules {
                 PacketFate::AckLost => acks_lost = (acks_lost + 1).min(LONG),
                 PacketFate::Lost | PacketFate::AckDelayed => {}
             }
-            // A lost first copy opens a gap; the first copy that arrives closes it.
+            // A lost first copy opens a gap; the next copy that arrives closes it.
             match (gone, self.of[i] != NONE && self.before[i] != NONE) {
                 (true, false) => holes += 1,
                 (false, true) if self.lost[self.before[i] as usize] => holes = holes.saturating_sub(1),
@@ -297,7 +301,7 @@ mod tests {
         truth: Vec<bool>,
     }
 
-    /// Plays packets, given as (segment number, arrives, its ACK arrives), through a receiver.
+    /// Simulates packets, given as (segment number, arrives, its ACK arrives), at a receiver.
     fn course(packets: &[(u64, bool, bool)], sack: bool) -> Course {
         let mut held = RangeSets::default();
         let mut receiver =
@@ -337,7 +341,7 @@ mod tests {
         c
     }
 
-    /// Result of the full search over event courses.
+    /// Result of the full search in the hidden Markov model.
     fn weighed(c: &Course, sack: bool) -> Option<Outcome> {
         let start = ReceiverModel { next: 1, held: 0, ts_recent: 0, last_ack_sent: 1, ack_pending: false };
         let before = hmm::Preceding::default();
@@ -379,7 +383,7 @@ mod tests {
 
     #[test]
     fn what_nothing_came_back_for_is_left_open() {
-        // The ACKs of all of them may have been lost as well.
+        // The ACKs of all segments may have been lost as well.
         let lost: Vec<u64> = (3..10).collect();
         let c = course(&trouble(&lost, &lost), true);
         assert!(decide(&c.sent, &c.acks, 1, &rates(true)).is_none());

@@ -1,7 +1,7 @@
-//! Receiver model: reassembly, timestamp echo and delayed ACK of a hypothetical receiver.
+//! Receiver model of event courses: reassembly queue, timestamp to echo (TS.Recent), pending delayed ACK, and effect
+//! of an arriving segment.
 //!
-//! Small copy of the TCP receiver: reassembly queue, timestamp to echo, and pending delayed ACK. Each event
-//! course is played through one.
+//! Each node of the hidden Markov model has one receiver state.
 
 use base::rng::mix;
 use hashbrown::HashTable;
@@ -32,7 +32,7 @@ impl RangeSets {
         &self.sets[id as usize]
     }
 
-    /// Index of the set in `draft`.
+    /// Index of the set in `draft`; adds the set if it is new.
     fn id(&mut self) -> u32 {
         let RangeSets { sets, known, draft } = self;
         if draft.is_empty() {
@@ -64,7 +64,7 @@ impl RangeSets {
         self.id()
     }
 
-    /// Removes the ranges that `next` has reached; returns the new set and the advanced `next`.
+    /// Set without the ranges that `next` has reached, and the advanced `next`.
     fn absorb(&mut self, id: u32, mut next: u64) -> (u32, u64) {
         let old = &self.sets[id as usize];
         let mut gone = 0;
@@ -81,7 +81,7 @@ impl RangeSets {
     }
 }
 
-/// Receiver state as far as its ACKs reveal it.
+/// Receiver state as far as it determines ACKs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ReceiverModel {
     /// Next byte expected.
@@ -96,16 +96,16 @@ pub(crate) struct ReceiverModel {
     pub(crate) ack_pending: bool,
 }
 
-/// Rule by which a receiver updates the timestamp to echo.
+/// Rule by which a receiver updates TS.Recent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum EchoRule {
-    /// From any segment that starts at or below the last ACK sent (RFC 7323 section 4.3).
+    /// From any segment that begins at or below the last ACK sent (RFC 7323 section 4.3).
     #[default]
     Reaches,
     /// From the segment that contains the last ACK sent (RFC 1323 section 3.4).
     Contains,
-    /// From a segment that contains the last ACK sent, or ends there. A segment wholly below it is dropped
-    /// before its timestamp is read, as in Linux.
+    /// From a segment that contains the last ACK sent or ends there. A segment wholly below is discarded before its
+    /// timestamp is read, as in Linux.
     Touches,
 }
 
@@ -114,14 +114,14 @@ impl EchoRule {
     pub(crate) const ALL: [EchoRule; 3] = [EchoRule::Reaches, EchoRule::Contains, EchoRule::Touches];
 }
 
-/// Effect of an arriving segment.
+/// Effect of an arriving segment on the receiver.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effect {
     pub(crate) receiver: ReceiverModel,
-    /// Its ACK may be delayed.
+    /// The ACK of the segment may be delayed.
     pub(crate) may_wait: bool,
-    /// An ACK is pending already, and this in-order segment may join it in a stretch ACK (RFC 2525 section
-    /// 2.13). True if several segments are pending already.
+    /// Set if an ACK is pending and this in-order segment may join it in a stretch ACK (RFC 2525 section 2.13); true
+    /// if several segments are pending already.
     pub(crate) may_stretch: Option<bool>,
     /// The segment fills a gap, completely or in part.
     pub(crate) fills: bool,
@@ -132,13 +132,13 @@ pub(crate) struct Effect {
 }
 
 impl ReceiverModel {
-    /// True if all of `[seq, end)` has arrived.
+    /// Whether all of `[seq, end)` has arrived.
     pub(crate) fn holds(&self, held: &RangeSets, seq: u64, end: u64) -> bool {
         let seq = seq.max(self.next);
         seq >= end || held.get(self.held).iter().any(|r| r.0 <= seq && end <= r.1)
     }
 
-    /// Receives a segment.
+    /// Effect of the arrival of a segment `[seq, end)` with the TSval `stamp`.
     pub(crate) fn takes(
         &self,
         held: &mut RangeSets,
@@ -149,7 +149,7 @@ impl ReceiverModel {
     ) -> Effect {
         let mut m = *self;
         if seq == end {
-            // A FIN without data, ahead of missing data, is acknowledged but not queued.
+            // A FIN without data is acknowledged but not queued.
             let (may_wait, may_stretch) = (false, None);
             return Effect {
                 receiver: m,

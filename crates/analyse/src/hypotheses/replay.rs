@@ -1,7 +1,5 @@
-//! Episode recorder: packets and ACKs from the first sign of loss to full acknowledgement.
-//!
-//! Recording starts with the first sign of loss or reordering. Once all recorded data are acknowledged,
-//! `hmm.rs` weighs the event courses that explain the episode.
+//! Episode recorder of one direction: packets and ACKs from the first sign of loss until all data are acknowledged,
+//! then evaluation by in-order rules or hidden Markov model; loss rates learned.
 
 use super::hmm::{
     self, Beam, LONG, LossContext, LossCounts, ModelRates, ObservedAck, Outcome, Preceding, SentPacket,
@@ -15,25 +13,27 @@ use crate::facts::digest::AckDigest;
 use crate::facts::ip_id::IpIdSequence;
 use base::{Span, Time};
 
-/// Most packets and ACKs recorded of one episode.
+/// Upper limit of recorded packets and ACKs of an episode.
 const MOST: usize = 1 << 12;
-/// Episodes that begin with more than `WIDE` segments outstanding record up to `MOST_WIDE` entries. Above
-/// [`MOST`] only the order rules judge them.
+/// Outstanding segments at the beginning of an episode above which up to `MOST_WIDE` entries are recorded. With more
+/// than [`MOST`] entries only the in-order rules are applied.
 const WIDE: usize = 1 << 10;
+/// Upper limit of recorded packets and ACKs of an episode with many segments outstanding.
 const MOST_WIDE: usize = 1 << 18;
 
-/// Most search steps for one direction of a connection. Bounds the time spent on a connection that is in
-/// recovery throughout.
+/// Upper limit of search steps for one direction of a connection: bounds the time spent on a connection that is always
+/// in recovery.
 const ENOUGH: usize = 1 << 22;
 
-/// Log-likelihood lag from which an echo rule is no longer tried.
+/// Log-likelihood below the best rule from which an echo rule is no longer tried.
 const DECIDED: f64 = 40.0;
 
 /// State of the direction when an episode begins.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EpisodeStart {
-    /// Lowest unacknowledged byte; `max` is one past the highest byte sent.
+    /// Lowest unacknowledged byte.
     pub(crate) una: u64,
+    /// One past the highest byte sent.
     pub(crate) max: u64,
     pub(crate) echo: Option<u32>,
     /// IP identification position of the receiver's last packet.
@@ -42,7 +42,7 @@ pub(crate) struct EpisodeStart {
     pub(crate) fin: Option<(u64, Time)>,
 }
 
-/// Result of an episode.
+/// Verdicts of an episode.
 #[derive(Default, Debug)]
 pub(crate) struct EpisodeVerdicts {
     /// Index of each retransmission and the probability that it was unneeded.
@@ -51,34 +51,34 @@ pub(crate) struct EpisodeVerdicts {
     pub(crate) numbered: bool,
 }
 
-/// Recorder of one direction; active during an episode.
+/// Recorder of one direction: one episode at a time, and what was learned from earlier episodes.
 #[derive(Default, Debug)]
 pub(crate) struct EpisodeRecorder {
     active: bool,
     start: Option<ReceiverModel>,
     sent: Vec<SentPacket>,
     acks: Vec<ObservedAck>,
-    /// Last ACK before the episode, with the receiver model before it and the position of the receiver's
-    /// packet before it. That ACK can carry the first sign of loss.
+    /// Last ACK before the episode, with the receiver model before it, and position of the receiver's packet before
+    /// it. This ACK can be the first sign of loss.
     last: Option<(ReceiverModel, ObservedAck, Option<u64>)>,
     /// IP identification position of the receiver's last packet before the episode.
     from: Option<u64>,
-    /// The episode has a retransmission that needs a verdict.
+    /// The episode contains a retransmission.
     wanted: bool,
     /// The episode ends once this byte is acknowledged.
     until: u64,
-    /// Most entries recorded in this episode.
+    /// Upper limit of entries in this episode.
     most: usize,
-    /// Search steps so far, all episodes of the direction.
+    /// Search steps of all episodes of the direction.
     steps: usize,
-    /// Log-likelihood of each echo rule so far, in the order of [`EchoRule::ALL`].
+    /// Log-likelihood of each echo rule over all episodes, in the order of [`EchoRule::ALL`].
     rules: [f64; 3],
-    /// Expected losses of packets and ACKs so far.
+    /// Expected losses of packets and ACKs over all episodes.
     counts: LossCounts,
 }
 
 impl EpisodeRecorder {
-    /// Starts an episode: all outstanding segments are recorded from now on.
+    /// Begins an episode: records the outstanding segments.
     pub(crate) fn begin(&mut self, copies: &Copies, start: &EpisodeStart) {
         if self.active {
             return;
@@ -109,7 +109,7 @@ impl EpisodeRecorder {
         self.sent.extend(fin.map(|(at, t)| SentPacket { seq: at, end: at, t, stamp: None, result: None }));
     }
 
-    /// A segment was sent.
+    /// Records a sent segment during an episode. `max`: one past the highest byte sent.
     pub(crate) fn sent(&mut self, sent: SentPacket, max: u64) {
         if !self.active {
             return;
@@ -121,8 +121,8 @@ impl EpisodeRecorder {
         self.sent.push(sent);
     }
 
-    /// Records an ACK. `una`, `hole`, `echo` and `from` describe the receiver before it: cumulative ACK,
-    /// whether a gap was open, echoed timestamp, and position of its previous packet.
+    /// Records an ACK. The parameters describe the receiver before it: cumulative ACK `una`, open gap `hole`,
+    /// timestamp echo `echo`, position `from` of its previous packet.
     pub(crate) fn record_ack(
         &mut self,
         acks: ObservedAck,
@@ -146,7 +146,7 @@ impl EpisodeRecorder {
         }
     }
 
-    /// Drops the recorded last ACK: the copies that it covered are no longer in the send log.
+    /// Discards the last ACK: the copies that it covered are no longer in the send log.
     pub(crate) fn forget_last(&mut self) {
         self.last = None;
     }
@@ -176,7 +176,7 @@ impl EpisodeRecorder {
         self.sent.first().map(|s| s.t)
     }
 
-    /// Ends the episode and clears the recording.
+    /// Ends the episode and discards the recording.
     pub(crate) fn forget(&mut self) {
         self.active = false;
         self.wanted = false;
@@ -184,8 +184,8 @@ impl EpisodeRecorder {
         self.acks.clear();
     }
 
-    /// Drops trailing segments sent too late to have caused any observed ACK. They carry no evidence and do
-    /// not count as lost.
+    /// Discards trailing segments sent too late to trigger any observed ACK. They carry no evidence and do not count
+    /// as lost.
     fn cut(&mut self, least: Span) {
         if let Some(last) = self.acks.last() {
             let counts = |s: &SentPacket| s.result.is_some() || transitions::reachable(last, s.t, least);
@@ -193,8 +193,8 @@ impl EpisodeRecorder {
         }
     }
 
-    /// Limits trailing retransmissions without any ACK to [`LONG`]: more of them do not separate data loss
-    /// from ACK loss. Returns the dropped ones, which get the verdict of the last one kept.
+    /// Limits trailing retransmissions without any ACK to [`LONG`], since more do not separate data loss from ACK
+    /// loss. Returns the discarded ones, which get the verdict of the last one kept.
     fn leave_out(&mut self, least: Span) -> Vec<usize> {
         let Some(last) = self.acks.last().copied() else { return Vec::new() };
         let mut unanswered = 0;
@@ -212,8 +212,8 @@ impl EpisodeRecorder {
         out
     }
 
-    /// With `counts`, sorts reordered ACKs by the receiver's IP identification and counts the missing ones
-    /// between them. Without it, overtaken ACKs are dropped.
+    /// With `counts`, sorts reordered ACKs by IP identification and counts the missing packets between them.
+    /// Otherwise, discards overtaken ACKs.
     fn count(&mut self, counts: bool) {
         if !counts {
             self.acks.retain(|h| !h.overtaken);
@@ -234,7 +234,7 @@ impl EpisodeRecorder {
         }
     }
 
-    /// Weighs the recorded episode. `numbered`: probabilities of a packet to another destination and of a
+    /// Evaluates and ends the recorded episode. `numbered`: probabilities of a packet to another destination and of a
     /// stretch ACK, if the receiver counts packets in the IP identification.
     pub(crate) fn finish(&mut self, mut rates: ModelRates, numbered: Option<(f64, f64)>) -> EpisodeVerdicts {
         let as_heard = numbered.map(|_| self.acks.clone());
@@ -254,7 +254,7 @@ impl EpisodeRecorder {
         EpisodeVerdicts { odds, numbered }
     }
 
-    /// Best explanation of the whole episode or of its segments, and whether IP identifications were used.
+    /// Best explanation of the episode or of its parts, and whether IP identifications were used.
     fn explained(
         &mut self,
         start: ReceiverModel,
@@ -272,7 +272,7 @@ impl EpisodeRecorder {
         (rates.loss, rates.ack_loss) = self.rates();
         let all = Preceding::default();
         let mut best = self.followed(start, all, &mut rates, hmm::NARROW);
-        // The wider search leaves half of the step budget to later episodes.
+        // The wide beam leaves half of the step budget to later episodes.
         if best.is_none() && self.steps < ENOUGH / 2 {
             best = self.followed(start, all, &mut rates, hmm::WIDE);
         }
@@ -289,7 +289,7 @@ impl EpisodeRecorder {
         Some((self.followed(start, all, &mut rates, hmm::NARROW)?, false))
     }
 
-    /// Weighs each segment of the episode alone.
+    /// Evaluates each part of the episode alone.
     fn in_pieces(&mut self, start: ReceiverModel, rates: ModelRates) -> Option<Outcome> {
         let (sent, acks) = (std::mem::take(&mut self.sent), std::mem::take(&mut self.acks));
         let mut sum: Option<Outcome> = None;
@@ -315,7 +315,7 @@ impl EpisodeRecorder {
         sum
     }
 
-    /// Weighs all event courses under the echo rule that explains them best.
+    /// Searches the event courses under the echo rule that explains them best.
     fn followed(
         &mut self,
         start: ReceiverModel,
@@ -327,8 +327,7 @@ impl EpisodeRecorder {
             return None;
         }
         let mut best: Option<(Outcome, f64)> = None;
-        // Only echoed timestamps separate the rules. A receiver keeps one rule, so a few episodes identify
-        // it.
+        // Only timestamp echoes separate the rules. A receiver keeps one rule, so a few episodes identify it.
         let stamped = self.acks.iter().any(|h| h.echo.is_some());
         let ruled = self.rules;
         let (mut fits, mut score) = (false, 0.0);
@@ -374,11 +373,11 @@ impl EpisodeRecorder {
     }
 }
 
-/// Prior probability, its weight in packets, and lower and upper bound of the estimate.
+/// Prior loss probability, its weight in packets, lower and upper bound of the estimate.
 #[derive(Clone, Copy)]
 struct Prior(f64, f64, f64, f64);
 
-/// Priors for packets (`PACKET_LOSS`) and ACKs, in the order of [`super::hmm::LossContext`].
+/// Priors for the loss of packets, in the order of [`super::hmm::LossContext`].
 const PACKET_LOSS: [Prior; LossContext::ALL] = [
     Prior(0.03, 30.0, 0.003, 0.5),
     Prior(0.5, 6.0, 0.1, 0.98),
@@ -391,6 +390,7 @@ const PACKET_LOSS: [Prior; LossContext::ALL] = [
     Prior(0.75, 8.0, 0.2, 0.98),
     Prior(0.06, 8.0, 0.003, 0.9),
 ];
+/// Priors for the loss of ACKs, in the order of [`super::hmm::LossContext`].
 const ACK_LOSS: [Prior; LossContext::ALL] = [
     Prior(0.008, 60.0, 0.0005, 0.5),
     Prior(0.4, 8.0, 0.02, 0.95),
@@ -422,7 +422,7 @@ impl ObservedAck {
         }
     }
 
-    /// The facts of one ACK, with up to four SACK blocks.
+    /// ACK with its facts and up to four SACK blocks.
     pub(crate) fn of(d: &AckDigest, blocks: &[(u64, u64)], free: bool) -> ObservedAck {
         let mut acks = ObservedAck { dsack: d.dsack, echo: d.echo, free, ..ObservedAck::plain(d.t, d.ack) };
         for block in blocks.iter().take(4) {
@@ -432,7 +432,7 @@ impl ObservedAck {
         acks
     }
 
-    /// Removes the FIN from the ACK: it takes a sequence number (RFC 9293 section 3.4) but is no data.
+    /// Removes the FIN from the ACK: it has a sequence number (RFC 9293 section 3.4) but is no data.
     pub(crate) fn leave_out(&mut self, fin: u64) {
         self.ack = self.ack.min(fin);
         let told = self.dsack.is_some();

@@ -1,27 +1,27 @@
-//! Segmentation of an unexplained episode at idle gaps.
+//! Segmentation of a long episode into parts (`EpisodePart`), each searched alone: cuts at idle gaps and where all
+//! data are acknowledged.
 //!
-//! Cuts lie where all data sent so far are acknowledged, and at idle gaps: by then, outstanding segments have
-//! arrived, are lost, or are delayed by more than the gap.
+//! After an idle gap, outstanding segments have arrived, are lost, or are delayed by more than the gap.
 
 use super::hmm::{ObservedAck, SentPacket};
 use super::receiver_model::ReceiverModel;
 use base::{Span, Time};
 use std::ops::Range;
 
-/// One part of an episode.
+/// Part of an episode.
 #[derive(Clone, Debug)]
 pub(crate) struct EpisodePart {
-    /// Receiver model at its start, from the ACKs so far.
+    /// Receiver model at the start of the part, from the ACKs before it.
     pub(crate) start: ReceiverModel,
-    /// Indices of segments outstanding at its start; they may have arrived beyond a gap.
+    /// Indices of segments outstanding at the start; they may have arrived beyond a gap.
     pub(crate) open: Vec<usize>,
-    /// Probability that each of `open` has arrived.
+    /// Probability that each segment of `open` has arrived.
     pub(crate) there: f64,
     pub(crate) sent: Range<usize>,
     pub(crate) acks: Range<usize>,
 }
 
-/// Splits an episode in order; an idle gap lasts at least `long`.
+/// Splits an episode into parts, in order; an idle gap lasts at least `long`.
 pub(crate) fn of(
     start: ReceiverModel,
     sent: &[SentPacket],
@@ -30,7 +30,7 @@ pub(crate) fn of(
 ) -> Vec<EpisodePart> {
     let mut pieces =
         vec![EpisodePart { start, open: Vec::new(), there: 0.0, sent: 0..sent.len(), acks: 0..acks.len() }];
-    // Earliest ACK time from each ACK on; one past the highest byte before each packet.
+    // Earliest capture time among the ACKs from index k on; one past the highest byte sent before packet k.
     let mut earliest = vec![Time::NEVER; acks.len() + 1];
     for (k, h) in acks.iter().enumerate().rev() {
         earliest[k] = earliest[k + 1].min(h.t);
@@ -39,7 +39,7 @@ pub(crate) fn of(
     for (k, s) in sent.iter().enumerate() {
         highest[k + 1] = highest[k].max(s.end);
     }
-    // ACKs so far, the latest of their times, and the highest cumulative ACK.
+    // Number of ACKs so far, latest capture time among them, and highest cumulative ACK.
     let (mut told, mut latest, mut ack) = (0, Time::ZERO, start.next);
     for (i, s) in sent.iter().enumerate().skip(1) {
         while let Some(h) = acks.get(told).filter(|h| h.t <= s.t) {
@@ -64,7 +64,7 @@ pub(crate) fn of(
     pieces
 }
 
-/// Probability that an `open` segment arrived: duplicate ACKs seen or lost, per segment outstanding.
+/// Probability that a segment of `open` arrived: duplicate ACKs, observed or lost, per outstanding segment.
 fn there(acks: &[ObservedAck], ack: u64, open: usize) -> f64 {
     let first = acks.iter().position(|h| h.ack == ack).unwrap_or_default();
     let duplicates: usize = acks[first + 1..]
@@ -93,8 +93,8 @@ mod tests {
     #[test]
     fn a_trouble_is_parted_where_all_is_told_and_where_nothing_comes() {
         let start = ReceiverModel { next: 0, held: 0, ts_recent: 0, last_ack_sent: 0, ack_pending: false };
-        // Two segments are acknowledged. Of the next three the first is lost, and so are all but one of the
-        // ACKs of the other two. It is resent after an idle gap.
+        // Two segments are acknowledged. Of the next three the first is lost, and all but one of the other two's ACKs.
+        // It is resent after an idle gap.
         let sent =
             [(0, 0), (1, 0), (2, 200), (3, 200), (4, 200), (2, 2000), (5, 2200)].map(|(n, ms)| sent(n, ms));
         let acks = [(1, 150), (2, 200), (2, 350), (5, 2200), (6, 2400)].map(|(n, ms)| acks(n, ms));

@@ -1,19 +1,19 @@
-//! ACK timing model: expected arrival of an ACK, learned from undisturbed parts of the connection.
+//! ACK timing model: due time of an ACK from RTT and bottleneck rate, and probability density of its arrival.
 //!
-//! On a path without reordering, an ACK is due one round trip after its packet, or one serialisation time
-//! after the previous ACK. Spread and bottleneck rate are learned outside of episodes.
+//! On a path without reordering, an ACK is due one RTT after its packet, or one serialisation time after the previous
+//! ACK. Spread and bottleneck rate are learned outside of episodes.
 
 use super::hmm::SentPacket;
 use base::{Span, Time};
 
-/// Bounds on when the receiver has got the packets sent so far, as ACK times at the capture point.
+/// Bounds on the arrival of the packets sent so far, as ACK times at the capture point.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct ArrivalBounds {
-    /// Earliest: one round trip after the last packet that arrived.
+    /// Earliest time by RTT: one RTT after the last packet that arrived.
     floor: Time,
-    /// Earliest at the bottleneck rate. ACKs come earlier only if they were delayed and then compressed.
+    /// Earliest time by bottleneck rate. ACKs come earlier only if they were delayed and then compressed.
     least: Time,
-    /// Latest at the bottleneck rate, lost packets included: they may have used the bottleneck.
+    /// Latest time by bottleneck rate, lost packets included, since they may have used the bottleneck.
     most: Time,
 }
 
@@ -23,7 +23,7 @@ impl From<Time> for ArrivalBounds {
     }
 }
 
-/// Round trip, rate and spread of the path.
+/// Timing of the path: RTT, bottleneck rate, spread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathTiming {
     /// Shortest RTT of a full segment.
@@ -36,18 +36,19 @@ pub(crate) struct PathTiming {
     pub(crate) spread: Span,
 }
 
-/// Probability of an ACK at its due time, and of one later but within the usual RTT.
+/// Probability of an ACK at its due time.
 const PROMPT: f64 = 0.9;
+/// Probability of an ACK after its due time but within the usual RTT.
 const SOON: f64 = 0.08;
 /// Probability of a compressed ACK, closer to the previous one than the bottleneck spaces data.
 const CLOSE: f64 = 0.03;
 /// Probability of an ACK before the estimated minimum RTT.
 const EARLY: f64 = 0.005;
-/// Upper bound of the delayed-ACK timer with a margin, s (RFC 9293 section 3.8.6.3: 0.5 s).
+/// Upper bound of the delayed-ACK timer (RFC 9293 section 3.8.6.3: 0.5 s) with a margin, s.
 const LONGEST_WAIT: f64 = 0.55;
 
 impl PathTiming {
-    /// Bounds after packet `s` was sent; `arrives`: it was not lost.
+    /// Bounds after packet `s`; `arrives`: the packet was not lost.
     pub(crate) fn passes(&self, front: ArrivalBounds, s: &SentPacket, arrives: bool) -> ArrivalBounds {
         let alone = s.t + self.trip;
         let each = Span::from_nanos((self.byte_ns * (s.end - s.seq + 40) as f64) as u64);
@@ -58,22 +59,21 @@ impl PathTiming {
         ArrivalBounds { floor: front.floor.max(alone), least: (front.least + each).max(alone), most }
     }
 
-    /// Due time of an ACK for `bytes` bytes whose last segment was sent at `t`; `before`: time of the
-    /// previous ACK.
+    /// Due time of an ACK for `bytes` bytes whose last segment was sent at `t`; `before`: time of the previous ACK.
     pub(crate) fn due(&self, t: Time, before: Option<Time>, bytes: u64) -> Time {
         let behind = before.map(|b| b + Span::from_nanos((self.byte_ns * bytes as f64) as u64));
         (t + self.trip).max(behind.unwrap_or_default())
     }
 
-    /// Density of the ACK time `at` on a path that reorders, per second, for a segment sent at `t`.
+    /// Probability density of the ACK time `at` on a reordering path, per second, for a segment sent at `t`.
     pub(crate) fn loose(&self, t: Time, at: Time) -> f64 {
         let usual = (self.usual.as_secs_f64() - self.trip.as_secs_f64()).clamp(0.02, 10.0);
         let x = at.since(t + self.trip).as_secs_f64();
         (PROMPT + SOON) * libm::exp(-x / usual) / usual + (1.0 - PROMPT - SOON) / (4.0 * (x + usual))
     }
 
-    /// Probability density of the ACK time `at`, per second; `waits`: probability that the delayed-ACK timer
-    /// sent it.
+    /// Probability density of the ACK time `at`, per second; `waits`: probability that the delayed-ACK timer triggered
+    /// the ACK.
     pub(crate) fn density(&self, front: ArrivalBounds, at: Time, waits: f64) -> f64 {
         let j = self.spread;
         let early = front.floor.since(at + j).as_secs_f64();

@@ -1,7 +1,7 @@
-//! State transitions of the hidden Markov model of an episode: arrival, reordering or loss of a packet, and loss of its ACK.
+//! State transitions of the hidden Markov model of an episode: arrival, reordering or loss of a packet, and loss,
+//! delay or observation of its ACK, with their weights.
 //!
-//! A packet arrives in order, is overtaken and arrives later, or is lost. The receiver model of `receiver_model.rs`
-//! answers an arrival; the ACK is lost, or is the next one observed.
+//! The receiver model of `receiver_model.rs` answers an arrival.
 
 use super::burstiness::{LONG, LossContext, PacketFate};
 use super::constraints::LossConstraints;
@@ -11,41 +11,42 @@ use super::timing::ArrivalBounds;
 use base::rng::mix;
 use base::{Span, Time};
 
-/// State of a course between two packets.
+/// State of an event course between two packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Node {
-    /// Observed ACKs explained so far.
+    /// Number of observed ACKs explained.
     pub(crate) acks_explained: u32,
     pub(crate) receiver: ReceiverModel,
     /// Length of the current run of lost data packets, saturating at [`LONG`].
     pub(crate) packets_lost: u8,
     /// Length of the current run of lost ACKs, saturating at [`LONG`].
     pub(crate) acks_lost: u8,
-    /// ACKs lost since the last one explained; counted only if the next one's IP identification gives their
+    /// ACKs lost since the last explained one; counted only if the IP identification of the next one gives their
     /// number.
     pub(crate) acks_missing: u16,
     /// Packets that were overtaken and have not arrived yet.
     pub(crate) overtaken: Overtaken,
 }
 
-/// One transition: the next state, when the path has passed the packet, its weight, the packet's fate, and whether the
-/// ACK's echo contradicts the echo rule.
+/// Transition: next state, arrival bounds after the packet, weight, fate of the packet, and whether the ACK's echo
+/// contradicts the echo rule.
 pub(crate) type Transition = (Node, ArrivalBounds, f64, PacketFate, bool);
 
 /// Probability that a packet is overtaken, on a path that reorders.
 const OVERTAKEN: f64 = 0.3;
-/// Probability that an overtaken packet is overtaken by the next one too.
+/// Probability that an overtaken packet is overtaken by the next packet too.
 const BEHIND: f64 = 0.5;
 /// Probability that a packet is delayed by more than a round trip.
 const HELD_UP: f64 = 0.01;
 /// Indices of overtaken packets that have not arrived, ascending, filled up with [`NONE`].
 type Overtaken = [u32; 4];
-/// No packet.
+/// Index that stands for no packet.
 const NONE: u32 = u32::MAX;
 
-/// Most transitions from one state.
+/// Upper limit of transitions from one state.
 const MOST_FOLLOW: usize = 96;
-/// Factor on a delayed ACK of data that fill a gap. RFC 5681 section 4.2 wants an immediate ACK; not all receivers comply.
+/// Factor for a delayed ACK of data that fill a gap: RFC 5681 section 4.2 requires an immediate ACK, but not all
+/// receivers conform.
 const FILLS_WAITS: f64 = 0.15;
 /// Probability that a stretch ACK of three or more segments covers one more. A busy host merges all arrivals since its
 /// last ACK, whatever their number.
@@ -80,7 +81,7 @@ impl Node {
             ^ mix(overtaken))
     }
 
-    /// Rank for pruning: by ACKs explained, then by whether overtaken packets are outstanding.
+    /// Rank for pruning: number of explained ACKs, then whether overtaken packets are outstanding.
     pub(crate) fn rank(&self) -> u32 {
         self.acks_explained * 2 + u32::from(self.overtaken[0] != NONE)
     }
@@ -94,17 +95,17 @@ impl Node {
     }
 }
 
-/// Whether an observed cumulative ACK lies within the segment, or just before it: then the segment was missing once.
+/// Whether an observed cumulative ACK lies in `[seq, end)`: the segment was then missing at that ACK.
 fn is_asked_for(marks: &[u64], seq: u64, end: u64) -> bool {
     marks.get(marks.partition_point(|m| *m < seq)).is_some_and(|m| *m < end)
 }
 
-/// Time between the sending of the packet before and of packet `i`.
+/// Time between the sending of packets `i - 1` and `i`.
 pub(crate) fn since_last(sent: &[SentPacket], i: usize) -> Span {
     i.checked_sub(1).map_or(Span::ZERO, |last| sent[i].t.since(sent[last].t))
 }
 
-/// For each packet, when the first ACK came that it can have caused.
+/// For each packet, the time of the first ACK that it can have triggered.
 pub(crate) fn resumed(sent: &[SentPacket], acks: &[ObservedAck], least: Span) -> Vec<Time> {
     let mut times: Vec<ObservedAck> = acks.to_vec();
     times.sort_by_key(|h| h.t);
@@ -112,23 +113,23 @@ pub(crate) fn resumed(sent: &[SentPacket], acks: &[ObservedAck], least: Span) ->
     sent.iter().map(|s| times.get(first(s)).map_or(s.t, |h| h.t)).collect()
 }
 
-/// Context of one packet for its transitions.
+/// Inputs for the transitions of one packet.
 pub(crate) struct StepContext<'a> {
     pub(crate) at: usize,
-    /// Probability that it arrived and was acknowledged before the first ACK of the episode.
+    /// Probability that the packet arrived and was acknowledged before the first ACK of the episode part.
     pub(crate) before: f64,
-    /// Time since the packet before.
+    /// Time since the previous packet was sent.
     pub(crate) gap: Span,
     pub(crate) next_sent: Option<Time>,
     pub(crate) acks: &'a [ObservedAck],
-    /// For each packet, when the first ACK came that it can have caused. Filled only for paths that reorder.
+    /// For each packet, the time of the first ACK that it can have triggered. Filled only for reordering paths.
     pub(crate) resumed: &'a [Time],
     pub(crate) marks: &'a [u64],
     pub(crate) constraints: &'a LossConstraints,
     pub(crate) rates: &'a ModelRates,
 }
 
-/// All transitions of one packet.
+/// Adds all transitions of packet `s` from `node`.
 pub(crate) fn step(
     node: &Node,
     front: ArrivalBounds,
@@ -140,7 +141,7 @@ pub(crate) fn step(
     if !node.receiver.ack_pending || node.packets_lost == 0 {
         return turn(*node, 1.0, front, s, context, held, out);
     }
-    // The second segment that the delayed ACK waited for was lost: by now its timer may have expired.
+    // The second segment that the delayed ACK waited for was lost: its timer may have expired by now.
     let stays = still_waits(context.gap);
     turn(*node, stays, front, s, context, held, out);
     if stays < 1.0
@@ -150,7 +151,7 @@ pub(crate) fn step(
     }
 }
 
-/// The delayed-ACK timer expired, and its ACK was lost.
+/// State after the delayed-ACK timer expired and its ACK was lost, with the probability of that loss.
 fn acks_late(node: &Node, context: &StepContext<'_>) -> Option<(Node, f64)> {
     let ack_loss = context.rates.ack_loss[node.before_answer(context.gap) as usize];
     let (acks_missing, missing) = missing_acks(node, context);
@@ -163,13 +164,13 @@ fn acks_late(node: &Node, context: &StepContext<'_>) -> Option<(Node, f64)> {
     missing.is_none_or(|m| u32::from(acks_missing) <= m).then_some((spoke, ack_loss))
 }
 
-/// ACKs lost if one more is lost, and the number known to be missing.
+/// Number of lost ACKs if one more is lost, and number known to be missing.
 fn missing_acks(node: &Node, context: &StepContext<'_>) -> (u16, Option<u32>) {
     let missing = context.acks.get(node.acks_explained as usize).and_then(|h| h.missing);
     (if missing.is_some() { node.acks_missing + 1 } else { 0 }, missing)
 }
 
-/// Transitions of a packet that reaches its place in the order of sending.
+/// Adds the transitions of a packet in its turn of the sending order: loss, overtaking, arrival.
 fn turn(
     node: Node,
     share: f64,
@@ -219,7 +220,7 @@ fn turn(
         out.push((gone, lost, sofar * loss, PacketFate::Lost, false));
     }
     if s.seq == s.end && node.receiver.next >= s.end {
-        // The ACK of an in-order FIN is caused by no data packet.
+        // The ACK of an in-order FIN is triggered by no data packet.
         out.push((
             Node { packets_lost: 0, ..node },
             rates.pace.passes(front, s, true),
@@ -245,7 +246,7 @@ fn turn(
     arrives(&node, front, s, weight, context, held, out);
 }
 
-/// Adds an overtaken packet, if there is room.
+/// Adds an overtaken packet; None if the list is full.
 fn put(mut overtaken: Overtaken, packet: u32) -> Option<Overtaken> {
     *overtaken.iter_mut().find(|p| **p == NONE)? = packet;
     Some(overtaken)
@@ -258,8 +259,8 @@ fn taken(mut overtaken: Overtaken, at: usize) -> Overtaken {
     overtaken
 }
 
-/// Arrivals of overtaken packets, in any order, after the current packet. A packet cannot stay overtaken for longer
-/// than a round trip after the first ACK that it can have caused.
+/// Adds arrivals of overtaken packets, in any order, after the current packet. A packet stays overtaken for at most
+/// one RTT after the first ACK that it can have triggered.
 pub(crate) fn follow(
     sent: &[SentPacket],
     context: &StepContext<'_>,
@@ -312,7 +313,7 @@ pub(crate) fn follow(
     }
 }
 
-/// Transitions of a packet that arrives.
+/// Adds the transitions of a packet that arrives: its ACK is delayed, lost or observed.
 fn arrives(
     node: &Node,
     front: ArrivalBounds,
@@ -328,7 +329,7 @@ fn arrives(
     if effect.beyond.is_some() && is_asked_for(marks, s.seq, s.end) {
         return;
     }
-    // Cumulative ACKs never go back: the next observed ACK bounds what has arrived before it.
+    // Cumulative ACKs never decrease: the next observed ACK bounds what arrived before it.
     let most = acks.get(node.acks_explained as usize).map_or(u64::MAX, |h| h.ack);
     if effect.receiver.next > most {
         return;
@@ -407,17 +408,17 @@ fn arrives(
 }
 
 /// Probability that a delayed ACK still waits when a packet sent `gap` later arrives. Its timer is at most 0.5 s (RFC
-/// 9293 section 3.8.6.3), but a delay spike may have brought both packets together.
+/// 9293 section 3.8.6.3), but a delay spike may have compressed both packets.
 fn still_waits(gap: Span) -> f64 {
     if gap > Span::from_millis(600) { 0.007 } else { 1.0 }
 }
 
-/// Whether a packet sent at `t` can have caused this ACK, by the capture's clock.
+/// Whether a packet sent at `t` can have triggered this ACK, by the capture clock.
 pub(crate) fn reachable(h: &ObservedAck, t: Time, least: Span) -> bool {
     h.t >= t + Span::from_nanos(least.as_nanos() / 4 * 3)
 }
 
-/// Weight of that relation by the receiver's clock, which may be in error.
+/// Weight of [`reachable`] by the receiver's clock, which may be in error.
 fn in_time(h: &ObservedAck, t: Time, least: Span) -> f64 {
     let due = t + Span::from_nanos(least.as_nanos() / 4 * 3);
     if h.left.is_none_or(|left| left >= due) { 1.0 } else { 1e-3 }
@@ -460,14 +461,14 @@ fn fits(h: &ObservedAck, e: &Effect, held: &RangeSets, rates: &ModelRates) -> f6
     weight
 }
 
-/// Weight of the ACKs left over at the end, which no packet caused.
+/// Weight of the remaining ACKs at the end, which no packet triggered.
 pub(crate) fn rest(node: &Node, acks: &[ObservedAck], rates: &ModelRates) -> f64 {
     let all = acks[node.acks_explained as usize..].iter().enumerate();
     let acks_missing = |i: usize| if i == 0 { node.acks_missing } else { 0 };
     all.map(|(i, h)| unsolicited(h, &node.receiver, rates) * accounts(h, acks_missing(i), rates)).product()
 }
 
-/// Weight of the gap in the receiver's packet numbers before this ACK, of which `acks_missing` are lost ACKs.
+/// Weight of the gap in the receiver's IP identifications before this ACK, `acks_missing` of which are lost ACKs.
 fn accounts(h: &ObservedAck, acks_missing: u16, rates: &ModelRates) -> f64 {
     match h.missing.map(|m| m.checked_sub(u32::from(acks_missing))) {
         None => 1.0,
@@ -488,7 +489,7 @@ pub(crate) fn elsewhere(packets: u32, rates: &ModelRates) -> f64 {
     }
 }
 
-/// Weight of an ACK that repeats the receiver's state and was caused by no arrival.
+/// Weight of an ACK that repeats the receiver's state and was triggered by no arrival.
 fn unsolicited(h: &ObservedAck, receiver: &ReceiverModel, rates: &ModelRates) -> f64 {
     match (h.ack == receiver.next && h.dsack.is_none() && h.count == 0, h.free) {
         (false, _) => 0.0,

@@ -1,16 +1,17 @@
-//! Skip list of decided packet positions: union-find for the next position that is open.
+//! Union-find over positions of a list (`Skip`): next position that is not decided yet, for ACKs and SACK blocks that
+//! cover packets.
 
-/// Positions from 0 on, and one past the last.
+/// Next open position at or after each position; one past the last as the end.
 #[derive(Debug, Default)]
 pub(crate) struct Skip(Vec<u32>);
 
 impl Skip {
-    /// All of `len` positions are open.
+    /// List of `len` open positions.
     pub(crate) fn new(len: usize) -> Skip {
         Skip((0..=len as u32).collect())
     }
 
-    /// First open position from `at` on; one past the last if there is none.
+    /// First open position at or after `at`; `len` if there is none.
     pub(crate) fn next(&mut self, mut at: usize) -> usize {
         while self.0[at] as usize != at {
             // Path halving keeps paths short.

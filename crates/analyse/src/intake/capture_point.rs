@@ -1,18 +1,19 @@
-//! Capture point, inferred from RTTs: next to the sender, next to the receiver, or between.
+//! Position of the capture point on the path, inferred from RTT samples to both ends: next to the sender, next to the
+//! receiver, or between.
 //!
 //! Next to the receiver, ACKs follow data at once. Next to the sender, data follow ACKs at once.
 
 use base::Span;
 
-/// Capture point, relative to one direction of data.
+/// Capture point relative to one direction of data: minimum RTT to each end.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct CapturePoint {
     /// Minimum RTT between the capture point and the sender of the data.
     pub to_sender: Option<Span>,
     /// Minimum RTT between the capture point and the receiver.
     pub to_receiver: Option<Span>,
-    /// ACKs followed by new data within [`SOON`], and ACKs followed later. Used only if the RTT to the sender
-    /// is unknown.
+    /// Number of ACKs followed by new data within an eighth of the ACK distance, and of ACKs followed later. Used only
+    /// if the RTT to the sender is unknown.
     reactions: (u32, u32),
 }
 
@@ -23,7 +24,7 @@ base::named! {
         Sender = "sender",
         /// Next to the receiver.
         Receiver = "receiver",
-        /// Somewhere between them.
+        /// Between sender and receiver.
         Middle = "middle",
         /// Unknown.
         Unknown = "unknown",
@@ -32,15 +33,15 @@ base::named! {
 
 /// Longest response time of a stack on the capturing machine.
 const AT_ONCE: Span = Span::from_millis(1);
-/// Time within which new data count as a reaction to an ACK.
+/// RTT to the sender from which the capture point is away from it, even if it is next to it by ratio.
 const SOON: Span = Span::from_millis(4);
-/// ACKs closer together than this do not count as reaction samples.
+/// ACKs closer together are no reaction samples.
 const LEAST_APART: Span = Span::from_nanos(200_000);
-/// Number of reactions that suffices.
+/// Number of reaction samples needed.
 const ENOUGH: u32 = 5;
 
 impl CapturePoint {
-    /// Side of the path. Next to an end means an RTT of at most a tenth of the whole.
+    /// Position on the path. Next to an end means an RTT of at most a tenth of the whole RTT, or of at most 1 ms.
     pub fn side(&self) -> Side {
         match (self.to_sender, self.to_receiver) {
             (Some(s), Some(r)) => {
@@ -60,14 +61,14 @@ impl CapturePoint {
         }
     }
 
-    /// Most ACKs release data at once. Elsewhere on the path, the time from an ACK to the next data is spread
+    /// Whether most ACKs release data at once. Elsewhere on the path, the time from an ACK to the next data is spread
     /// evenly.
     fn reacts_here(&self) -> bool {
         let (at_once, later) = self.reactions;
         at_once + later >= ENOUGH && at_once * 10 >= (at_once + later) * 6
     }
 
-    /// Adds a sample: new data `after` an ACK that came `apart` from the previous ACK.
+    /// Adds a reaction sample: new data `after` an ACK whose distance from the previous ACK is `apart`.
     pub(crate) fn reaction(&mut self, after: Span, apart: Span) {
         if apart < LEAST_APART {
             return;
@@ -76,7 +77,7 @@ impl CapturePoint {
         *if after.as_nanos() < apart.as_nanos() / 8 { at_once } else { later } += 1;
     }
 
-    /// Away from the sender: ACKs reach it later than here, and its data took time to get here.
+    /// Whether the capture point is away from the sender, so that ACKs reach it later than the capture point.
     pub(crate) fn is_far(&self) -> bool {
         self.side() != Side::Sender || self.to_sender.is_some_and(|s| s > SOON)
     }
@@ -86,12 +87,12 @@ impl CapturePoint {
         self.side() == Side::Receiver
     }
 
-    /// Adds an RTT sample to the sender.
+    /// Adds a sample of the RTT to the sender.
     pub(crate) fn sender(&mut self, span: Span) {
         self.to_sender = Some(self.to_sender.map_or(span, |s| s.min(span)));
     }
 
-    /// Adds an RTT sample to the receiver.
+    /// Adds a sample of the RTT to the receiver.
     pub(crate) fn receiver(&mut self, span: Span) {
         self.to_receiver = Some(self.to_receiver.map_or(span, |s| s.min(span)));
     }

@@ -1,58 +1,63 @@
-//! Duplicate frames of the capture itself, from several interfaces, both sides of a router, or mirror ports.
+//! Duplicate frames of a capture (`CopyFilter`): one packet recorded at several interfaces, both sides of a router, or
+//! mirror ports.
 //!
 //! Within 5 ms equal headers suffice. Later, a copy has equal IP identification and content, and an equal or
 //! lower time to live. A retransmission gets a new identification (RFC 6864 section 4.3 forbids reuse within
-//! a packet's lifetime), and its time to live does not fall. See ADR 0033.
+//! a packet's lifetime), and its time to live does not fall. Pure ACKs without identification are copies if the sender's
+//! advancing ACKs are repeated too. See ADR 0033.
 
+use super::doubling::{Doubling, Repetition};
 use super::observation::Observation;
 use base::rng::mix;
 use base::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Fields that identify a packet.
+/// Header fields that identify a packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Mark {
-    t: Time,
+pub(super) struct Mark {
+    pub(super) t: Time,
     id: Option<u16>,
     seq: u32,
-    ack: u32,
+    pub(super) ack: u32,
     payload: u32,
-    flags: u8,
+    pub(super) flags: u8,
     window: u16,
     stamps: Option<(u32, u32)>,
     sack: (u32, u32),
     interface: u32,
-    ttl: u8,
+    pub(super) ttl: u8,
+    /// Copies of this pure ACK found so far.
+    copies: u8,
 }
 
-/// Last packet with an identification.
+/// Last packet with an identification or content.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     t: Time,
     content: u64,
-    /// Its index among the packets of this sender.
+    /// Number of packets of this sender before it.
     place: u64,
     ttl: u8,
 }
 
-/// Number of previous packets that are compared header by header.
+/// Number of recent packets compared by their headers.
 const DEPTH: usize = 16;
-/// Time within which packets with equal headers and identification are copies, even if the sender reuses
+/// Time within which packets with equal headers and identification are duplicates, even if the sender reuses
 /// identifications.
 const MOMENT: Span = Span::from_millis(5);
-/// Time within which packets without identification are copies: no sender repeats a packet so soon.
+/// Time within which packets without identification are duplicates: no sender repeats a packet so soon.
 const INSTANT: Span = Span::from_nanos(200_000);
-/// Shortest retransmission timer of stacks in use. Within it an equal time to live suffices, even before the
-/// numbering of the sender is known.
+/// Shortest retransmission timer of stacks in use. Within it an equal TTL suffices, even before the numbering of the
+/// sender is known.
 const TIMER: Span = Span::from_millis(190);
 /// Maximum packet lifetime, within which an identification is not reused (RFC 6864 section 4.1, RFC 9293
 /// section 3.4.1).
 const LIFETIME: Span = Span::from_secs(120);
 /// Packets of one sender after which its identifications may have wrapped around.
 const ROUND: u64 = 1 << 15;
-/// A copy without identification but with a lower time to live comes within this time and this number of
-/// packets.
+/// Time within which a duplicate without identification but with a lower TTL may follow.
 const ON_ITS_WAY: Span = Span::from_secs(1);
+/// Number of recent packets without identification that are stored.
 const NEAR: usize = 1 << 12;
 
 /// Recent packets of one sender, for comparison.
@@ -61,28 +66,31 @@ pub(crate) struct CopyFilter {
     last: Vec<Mark>,
     next: usize,
     by_id: BTreeMap<u16, Last>,
-    /// Recent packets without identification, by content, and in capture order.
+    /// Recent packets without identification, by content.
     by_content: BTreeMap<u64, Last>,
+    /// Contents of these packets in capture order.
     order: VecDeque<u64>,
-    /// Hops between the original and its copies, from the time to live.
+    /// Hops between a packet and its duplicates, from the TTL.
     hops: Option<u8>,
     packets: u64,
-    /// Packets whose identification another packet used within [`LIFETIME`]: the identification is then not
-    /// unique.
+    /// Packets whose identification another packet used within [`LIFETIME`], so that it is not unique.
     shared: u64,
-    /// Distances of copies found by IP identification.
+    /// Distances of duplicates found by IP identification.
     lag: Lag,
-    /// Distances of equal data without an identification, and the number of such data.
+    /// Distances of equal data packets without identification.
     alike: Lag,
+    /// Number of data packets without identification.
     bare_data: u32,
+    doubling: Doubling,
 }
 
-/// How far apart most copies are, by a majority vote.
+/// Most frequent distance of duplicates, by majority vote.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lag {
     span: Span,
-    /// Votes for `span` beyond those against.
+    /// Votes for `span` less votes against it.
     more: u32,
+    /// Number of votes.
     told: u32,
 }
 
@@ -112,10 +120,11 @@ impl Mark {
             sack: head.blocks().first().copied().unwrap_or_default(),
             interface: o.interface,
             ttl: o.ttl,
+            copies: 0,
         }
     }
 
-    fn content(&self) -> u64 {
+    pub(super) fn content(&self) -> u64 {
         let pair = |a: u32, b: u32| u64::from(a) << 32 | u64::from(b);
         let (stamp, echo) = self.stamps.unwrap_or_default();
         let rest = u64::from(self.flags) << 16 | u64::from(self.window);
@@ -124,23 +133,26 @@ impl Mark {
             .fold(u64::from(self.payload), |h, part| mix(h ^ mix(part)))
     }
 
-    /// Whether it is a pure ACK; these are often identical.
+    /// Whether the packet is a pure ACK; pure ACKs are often identical.
     fn is_bare(&self) -> bool {
         self.payload == 0
     }
 }
 
-/// Two distances are those of one place at which packets were captured again.
+/// Whether two distances are equal within [`INSTANT`], so that they belong to one second capture point.
 pub(crate) fn is_near(a: Span, b: Span) -> bool {
     a.max(b).as_nanos() - a.min(b).as_nanos() <= INSTANT.as_nanos()
 }
 
 impl CopyFilter {
-    /// Time since the original was captured, if this packet is a copy.
+    /// Time since the original was captured, if this packet is a duplicate.
     pub(crate) fn ago(&mut self, o: &Observation) -> Option<Span> {
         let mut mark = Mark::of(o);
-        // Who counts has a 0 too, once in 65 536; where all are 0 it identifies nothing.
+        // A sender that counts also uses 0, once in 65 536 packets; a constant 0 identifies nothing.
         mark.id = mark.id.or(o.id.filter(|_| self.comes_round()));
+        if mark.id.is_none() && mark.is_bare() {
+            self.doubling.see(&mark, INSTANT, TIMER);
+        }
         let ago = self.at_once(&mark).or_else(|| self.later(&mark)).or_else(|| self.lost_hops(&mark));
         if ago.is_some() {
             return ago;
@@ -155,20 +167,20 @@ impl CopyFilter {
         None
     }
 
-    /// The last identifications before 0 were seen not long ago. Several belong to a packet that a network card put together.
+    /// Whether identifications just below 65 536 were seen recently. Offload may merge several identifications into
+    /// one packet.
     fn comes_round(&self) -> bool {
         let last = self.by_id.range(u16::MAX - 63..);
         { last }.any(|(_, last)| self.packets - last.place <= ROUND)
     }
 
-    /// Distance at which a sender's packets are captured twice, if their identifications show this for nearly all of
-    /// them.
+    /// Distance at which the sender's packets are captured twice, if nearly all duplicates have this distance.
     pub(crate) fn lag(&self) -> Option<Span> {
         let most = |lag: &Lag, of: u32| (lag.more >= 4 && lag.more * 4 >= of * 3).then_some(lag.span);
         most(&self.lag, self.lag.told).or_else(|| most(&self.alike, self.bare_data / 2))
     }
 
-    /// Delay of a copy after the original. Copies of the same instant give no distance.
+    /// Records the distance of a duplicate; duplicates of the same instant have none.
     fn vote(&mut self, span: Span) {
         if span > INSTANT {
             self.lag.see(span);
@@ -176,19 +188,25 @@ impl CopyFilter {
     }
 
     fn at_once(&mut self, mark: &Mark) -> Option<Span> {
-        let same = |m: &Mark| Mark { t: mark.t, interface: mark.interface, ttl: mark.ttl, ..*m } == *mark;
+        let same =
+            |m: &Mark| Mark { t: mark.t, interface: mark.interface, ttl: mark.ttl, copies: 0, ..*m } == *mark;
+        let most = self.doubling.copies();
         let soon = |m: &Mark| {
             let span = mark.t.since(m.t).max(m.t.since(mark.t));
             let lowered = mark.ttl < m.ttl;
             match mark.id {
                 Some(_) => span <= MOMENT,
-                // A pure ACK needs a second interface or a lower time to live as proof.
-                None if mark.is_bare() => span <= INSTANT && (m.interface != mark.interface || lowered),
+                // A pure ACK needs a second interface, a lower time to live or the sender's other ACKs as proof.
+                None if mark.is_bare() => {
+                    span <= INSTANT && (m.interface != mark.interface || lowered || m.copies < most)
+                }
                 None => span <= INSTANT,
             }
         };
-        let ago = self.last.iter().find(|m| same(m) && soon(m)).map(|m| mark.t.since(m.t))?;
-        // Of copies captured within [`MOMENT`], the one with the highest time to live need not come first.
+        let original = self.last.iter_mut().find(|m| same(m) && soon(m))?;
+        original.copies = original.copies.saturating_add(1);
+        let ago = mark.t.since(original.t);
+        // Of duplicates captured within [`MOMENT`], the one with the highest TTL need not be the first.
         if let Some(known) = mark.id.and_then(|id| self.by_id.get_mut(&id)) {
             known.ttl = known.ttl.max(mark.ttl);
         }
@@ -198,8 +216,7 @@ impl CopyFilter {
         Some(ago)
     }
 
-    /// Identification and content equal those of an earlier packet, before the identification can have
-    /// wrapped around.
+    /// Duplicate by identification and content, as long as the identification cannot have wrapped around.
     fn later(&mut self, mark: &Mark) -> Option<Span> {
         let id = mark.id?;
         let place = self.packets;
@@ -223,7 +240,7 @@ impl CopyFilter {
         if copy {
             self.vote(span);
             self.hops = (mark.ttl < before.ttl).then(|| before.ttl - mark.ttl).or(self.hops);
-            // A third copy is compared with the first, since the time to live falls hop by hop.
+            // A third capture is compared with the first, since the TTL falls hop by hop.
             self.by_id.insert(id, Last { t: mark.t, ..before });
         }
         copy.then_some(span)
@@ -231,22 +248,23 @@ impl CopyFilter {
 }
 
 impl CopyFilter {
-    /// Without identification: equal content and a lower time to live. Data or timestamps distinguish the
-    /// packet from others.
+    /// Without identification: equal content and a lower time to live. Data, timestamps or the repetition of the sender's
+    /// other ACKs distinguish the packet from duplicate ACKs.
     fn lost_hops(&mut self, mark: &Mark) -> Option<Span> {
-        if mark.id.is_some() || mark.is_bare() && mark.stamps.is_none() {
+        let ambiguous = mark.is_bare() && mark.stamps.is_none();
+        if mark.id.is_some() || ambiguous && !self.doubling.holds(Repetition::LowerTtl) {
             return None;
         }
         self.bare_data += u32::from(!mark.is_bare());
         let new = Last { t: mark.t, content: mark.content(), place: self.packets, ttl: mark.ttl };
         let before = self.by_content.get(&new.content).copied();
-        // Many packets may stand between the two: a capture with coarse times, or one that took packets in bunches.
+        // Many packets may lie in between if the capture has coarse times or recorded packets in bunches.
         if let Some(before) = before.filter(|_| !mark.is_bare()) {
             let span = mark.t.since(before.t);
             if span <= INSTANT {
                 return Some(span);
             }
-            // Equal content at one distance again and again is a second place of capture.
+            // Equal content at one recurring distance indicates a second capture point.
             self.alike.see(span);
         }
         if let Some(before) = before.filter(|b| mark.ttl < b.ttl) {
@@ -314,7 +332,7 @@ mod tests {
         }
     }
 
-    /// Of copies captured within [`MOMENT`], the first may have the lower time to live; the next comes later.
+    /// Of duplicates captured within [`MOMENT`], the first may have the lower TTL.
     #[test]
     fn copies_of_a_moment_come_in_any_order() {
         let mut all = Vec::new();
@@ -341,10 +359,46 @@ mod tests {
         assert_eq!((copied(50, 63), copied(50, 64), copied(300, 63)), (40, 0, 0));
     }
 
+    /// Pure ACKs without identification and timestamps: 20 that advance, then five duplicates within 0.1 ms.
+    fn bare_acks() -> Vec<Observation> {
+        let ack = |us: u64, ack: u32| Observation {
+            t: Time::ZERO + Span::from_nanos(us * 1000),
+            id: None,
+            payload: 0,
+            head: TcpHead { ack, flags: flag::ACK, ..TcpHead::default() },
+            ..packet(0, 0, 0, 64)
+        };
+        let mut all: Vec<_> = (0..20).map(|n| ack(n * 10_000, n as u32 * 1000)).collect();
+        all.extend((1..=5).map(|n| ack(190_000 + n * 20, 19_000)));
+        all
+    }
+
+    #[test]
+    fn repeated_acks_are_copies_where_advancing_acks_are_repeated() {
+        let sent = bare_acks();
+        for (late, ttl) in [(1, 64), (6_000, 63)] {
+            let mut both = sent.clone();
+            both.extend(sent.iter().map(|o| Observation {
+                t: o.t + Span::from_nanos(late * 1000),
+                ttl,
+                ..*o
+            }));
+            both.sort_by_key(|o| o.t);
+            // The first ACKs are the votes.
+            let found = copies(&both);
+            assert!((22..=23).contains(&found), "{found} after {late} us");
+        }
+    }
+
+    #[test]
+    fn duplicate_acks_are_no_copies_where_advancing_acks_stand_alone() {
+        assert_eq!(copies(&bare_acks()), 0);
+    }
+
     #[test]
     fn what_is_sent_again_is_no_copy() {
         let mut all: Vec<_> = (0..40).map(|n| packet(n * 10, n as u16 + 7, n as u32 * 1000, 64)).collect();
-        // A new identification; a host that writes one constant identification; a higher time to live.
+        // A new identification, a constant identification, and a higher TTL.
         all.push(packet(600, 47, 5000, 64));
         assert_eq!(copies(&all), 0);
         let constant: Vec<_> = (0..40).map(|n| packet(n * 300, 4711, n as u32 / 2 * 1000, 64)).collect();

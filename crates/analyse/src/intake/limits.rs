@@ -1,15 +1,16 @@
-//! Memory limits of the analyser.
+//! Memory limits of the capture analyser (`Limits`): stored points, stored packets, findings and concurrent
+//! connections.
 
 /// Limits on stored data.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Every data segment and acknowledgement, for pictures.
+    /// Store every data segment and ACK, for pictures.
     pub points: bool,
-    /// Every packet with its identification, to be joined with another capture.
+    /// Store every packet with its identification, for the join with another capture.
     pub arrivals: bool,
-    /// Findings of one kind per connection; further ones only count in totals.
+    /// Upper limit of listed findings of one kind per connection; further ones only count in totals.
     pub happenings: usize,
-    /// Concurrent connections; beyond it the ones idle longest are closed.
+    /// Upper limit of concurrent connections; beyond it connections that were idle longest are closed.
     pub flows: usize,
 }
 

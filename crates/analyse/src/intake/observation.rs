@@ -1,6 +1,7 @@
-//! Observation of one captured segment: capture time, addresses and header fields.
+//! Observation of one captured TCP segment (`Observation`): capture time, endpoints, IP and TCP header fields; reading
+//! of a whole capture.
 //!
-//! All numbers are as on the wire, unverified.
+//! Numbers are as on the wire, unverified.
 
 use base::Time;
 use base::wire::TcpHead;
@@ -29,7 +30,7 @@ impl std::fmt::Display for Endpoint {
 pub struct Observation {
     /// Capture time.
     pub t: Time,
-    /// Interface of the capture.
+    /// Capture interface index.
     pub interface: u32,
     /// Source address.
     pub source: IpAddr,
@@ -39,9 +40,9 @@ pub struct Observation {
     pub id: Option<u16>,
     /// Length of the IP packet, bytes.
     pub size: u32,
-    /// Payload bytes by the IP header; the capture may hold fewer.
+    /// Payload bytes by the IP header; the captured frame may contain fewer.
     pub payload: u32,
-    /// The ECN codepoint (RFC 3168 section 5).
+    /// ECN codepoint (RFC 3168 section 5).
     pub ecn: u8,
     /// Time to live (IPv4) or hop limit (IPv6).
     pub ttl: u8,
@@ -80,10 +81,11 @@ impl Observation {
     }
 }
 
-/// Reads the remaining frames of a capture, and passes each on with its observation, if it carries a TCP segment.
+/// Reads the remaining frames of a capture and calls `each` with every frame and its observation, if it carries a TCP
+/// segment.
 ///
 /// # Errors
-/// I/O errors of the capture, after the frames before them.
+/// I/O errors of the capture; frames before the error have been passed to `each`.
 pub fn observe(
     reader: &mut capture::Reader<'_>,
     each: &mut dyn FnMut(&capture::Frame<'_>, Option<&Observation>),

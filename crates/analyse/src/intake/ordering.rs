@@ -1,30 +1,30 @@
-//! Reorder buffer of a capture: packets in order of time although the file has them slightly out of order.
+//! Reorder buffer of a capture: packets in order of capture time although the file has them slightly out of order.
 //!
-//! Several interfaces, queues and processors write one file, each with its own delay. A packet is moved before those
-//! that were captured up to [`LATE`] after it, within [`DEPTH`] packets. A larger step back is one of the clock.
+//! Several interfaces, queues and processors write one file, each with its own delay. A packet is moved before packets
+//! captured up to [`LATE`] after it, within [`DEPTH`] packets. A larger step back is a step of the clock.
 
 use super::observation::Observation;
 use base::Span;
 use std::collections::VecDeque;
 
-/// Largest step back in time that counts as late writing.
+/// Largest step back in capture time that counts as late writing.
 const LATE: Span = Span::from_millis(3);
-/// Packets that are held.
+/// Number of packets buffered.
 const DEPTH: usize = 32;
 
-/// The latest packets, by time; those of one time in the order of the file.
+/// Buffered packets in order of capture time; packets of equal time in file order.
 #[derive(Debug, Default)]
 pub(crate) struct Ordering {
     held: VecDeque<Observation>,
 }
 
 impl Ordering {
-    /// Whether the clock was set back before this packet: held packets are released first.
+    /// Whether the clock was set back before this packet. Buffered packets are then released first.
     pub(crate) fn steps_back(&self, o: &Observation) -> bool {
         self.held.back().is_some_and(|last| last.t.since(o.t) > LATE)
     }
 
-    /// Takes a packet; returns the earliest once enough are held.
+    /// Adds a packet; returns the earliest one once more than [`DEPTH`] are buffered.
     pub(crate) fn push(&mut self, o: &Observation) -> Option<Observation> {
         let later = self.held.iter().rev().take_while(|held| held.t > o.t).count();
         match later {
@@ -34,7 +34,7 @@ impl Ordering {
         if self.held.len() > DEPTH { self.held.pop_front() } else { None }
     }
 
-    /// Returns the earliest that is held.
+    /// Removes the earliest buffered packet.
     pub(crate) fn next(&mut self) -> Option<Observation> {
         self.held.pop_front()
     }

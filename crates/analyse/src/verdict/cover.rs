@@ -1,7 +1,7 @@
-//! Candidates for the copy that triggered a cumulative ACK.
+//! Candidates for the copy that triggered an ACK (cumulative or SACK): copies that cannot have arrived by then are
+//! excluded.
 //!
-//! Several copies may carry the bytes that an ACK covers. Copies that cannot have arrived by then are
-//! excluded; the others stay candidates until later ACKs decide.
+//! Several copies may carry the bytes that an ACK covers. They stay candidates until later ACKs decide.
 
 use super::{Judge, Need, State, is_too_late, set};
 use crate::facts::copies::{Copies, Copy, Evidence, Fate, later};
@@ -9,10 +9,10 @@ use crate::facts::digest::AckDigest;
 use crate::facts::rtt::Rtt;
 
 impl Judge {
-    /// The copy that filled the left edge: named by the timestamp echo, or the only possible one. Earlier
+    /// Copy that filled the gap at the left edge: identified by the timestamp echo, or the only possible copy. Earlier
     /// copies had not arrived.
     pub(super) fn filler(&self, copies: &mut Copies, d: &AckDigest, rtt: &Rtt) -> Option<u64> {
-        // The echo names that copy only if the left edge before it was seen.
+        // The echo identifies the copy only if the left edge before it was seen.
         if !d.edge_heard {
             return None;
         }
@@ -40,10 +40,10 @@ impl Judge {
         Some(filler)
     }
 
-    /// Finds the candidates for the first arrival of all retransmissions that this ACK covers.
+    /// Determines the candidates for the first arrival of each retransmission that this ACK covers.
     pub(super) fn cover(&mut self, copies: &mut Copies, d: &AckDigest, latest: u64, state: &State<'_>) {
         let mut unanswered: Option<Vec<u64>> = None;
-        // Retransmissions that the cumulative ACK reaches, and those in newly SACKed ranges.
+        // Retransmissions reached by the cumulative ACK, and retransmissions in newly SACKed ranges.
         let mut some: Vec<u64> = self.open.waiting(0, d.ack + 1).collect();
         for &(left, right) in d.news() {
             some.extend(self.open.waiting(left, right));
@@ -78,10 +78,10 @@ impl Judge {
                 }
             }
             if all.is_empty() && !after.is_empty() {
-                // The ACKs in between were lost.
+                // The intermediate ACKs were lost.
                 all = after;
             } else if all.is_empty() {
-                // The copies counted as lost were reordered.
+                // Copies marked as lost were reordered.
                 if let Some(&last) = lost.iter().max() {
                     self.disorder = self.disorder.max(self.front.saturating_sub(last));
                 }
@@ -103,8 +103,8 @@ impl Judge {
         }
     }
 
-    /// ACK loss: segments sent once before the retransmission have arrived, and no earlier ACK can have been
-    /// caused by them. Earlier copies of the retransmission have then most likely arrived too.
+    /// Evidence of ACK loss: segments sent once before the retransmission have arrived, and none of them can have
+    /// triggered an earlier ACK. Earlier copies of the retransmitted bytes have then most likely arrived too.
     fn answers_are_missing(&self, copies: &Copies, serial: u64, d: &AckDigest, unanswered: &[u64]) -> bool {
         let Some(open) = self.open.get(serial) else { return false };
         let missing = unanswered.iter().filter(|s| **s < open.copy.serial).count();
@@ -116,8 +116,8 @@ impl Judge {
         copies.of(open.copy.seq.max(open.acked), open.copy.end).any(earlier)
     }
 
-    /// A byte missing when a retransmission was covered arrived later; so did everything sent after that
-    /// byte's copy.
+    /// Excludes candidates by edges. The byte at an edge was missing when the retransmission was covered, and arrived
+    /// later; so did every packet sent after the copy of that byte.
     pub(super) fn edges(&mut self, copies: &mut Copies, ack: u64) {
         // Edges passed by this ACK first, then edges whose first arrival has become known.
         let mut some = self.open.with_edge(self.narrowed, ack);
@@ -136,8 +136,8 @@ impl Judge {
         }
     }
 
-    /// The packet with this serial arrives only now, as does all that was sent after it. Ranges covered
-    /// before were covered by earlier copies.
+    /// Records that the packet with this serial arrived now, and later packets after it. Ranges covered before were
+    /// then covered by earlier copies.
     pub(super) fn comes_now(&mut self, copies: &mut Copies, serial: u64) {
         let limit = serial + self.disorder;
         for open in self.open.with_candidate_from(limit) {
@@ -162,8 +162,7 @@ impl Judge {
     }
 }
 
-/// Serials of the first two newly acknowledged segments that were sent once and can have caused no earlier
-/// ACK.
+/// Serials of the first two newly acknowledged segments that were sent once and can have triggered no earlier ACK.
 fn unanswered_once(copies: &Copies, d: &AckDigest, state: &State<'_>) -> Vec<u64> {
     if !d.advances() {
         return Vec::new();

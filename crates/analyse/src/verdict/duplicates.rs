@@ -1,4 +1,5 @@
-//! Evidence of a DSACK: which two copies arrived.
+//! Evidence of duplicate segments: DSACK blocks, or the timestamp echo of a duplicate ACK, show which two copies
+//! arrived.
 
 use super::{Judge, Need, is_too_late, set};
 use crate::facts::copies::{Copies, Evidence, Fate};
@@ -6,7 +7,7 @@ use crate::facts::digest::AckDigest;
 use crate::facts::rtt::Rtt;
 
 impl Judge {
-    /// Uses a duplicate ACK with a later timestamp echo: a duplicate segment caused it.
+    /// Evaluates a duplicate ACK with a later timestamp echo: a duplicate segment triggered it.
     pub(super) fn echoed(&mut self, copies: &mut Copies, d: &AckDigest, rtt: &Rtt) {
         let Some(echo) = d.echo else { return };
         let arrived = |serial| copies.get(serial).is_none_or(|c| matches!(c.fate, Fate::Arrived(_)));
@@ -21,7 +22,7 @@ impl Judge {
         }
     }
 
-    /// Uses the report of a duplicate segment.
+    /// Evaluates the report of a duplicate segment `[left, right)`.
     #[allow(clippy::too_many_arguments, reason = "each is one fact")]
     pub(super) fn duplicate(
         &mut self,

@@ -1,7 +1,7 @@
-//! Verdict on a retransmission: needed or not, inferred from the ACKs.
+//! Verdict on a retransmission, needed or unneeded, inferred from ACKs (`Judge`): open verdicts, arrivals and losses
+//! of copies, final verdicts.
 //!
-//! A retransmission is unneeded if an earlier copy of all its bytes ever reaches the receiver. Arrivals are
-//! inferred from the ACKs.
+//! A retransmission is unneeded if an earlier copy of all its bytes ever reaches the receiver.
 //!
 //! An ACK is triggered by the arrival of one packet and states what had arrived by then. Each ACK bounds the
 //! fates of copies. A copy sent less than a round trip ago, or with a timestamp later than the echo, cannot
@@ -40,30 +40,31 @@ pub(crate) struct FinalVerdict {
     pub(crate) result: usize,
     pub(crate) need: Need,
     pub(crate) evidence: Evidence,
-    /// Time of the ACK that covered it.
+    /// Time of the ACK that covered the retransmission.
     pub(crate) covered: Option<Time>,
     /// Departure time of that ACK from the receiver, on the capture clock, if timestamps reveal it.
     pub(crate) left: Option<Time>,
 }
 
-/// Verdicts of one direction.
+/// Verdicts on the retransmissions of one direction.
 #[derive(Default, Debug)]
 pub(crate) struct Judge {
     pub(crate) open: OpenSet,
-    /// Highest serial known to have arrived, or to precede an arrival.
+    /// Highest serial of a copy known to have arrived, or to have been sent before an arrived copy.
     front: u64,
-    /// Serial up to which missing copies were last marked lost, the highest SACKed byte then, and the
-    /// cumulative ACK.
+    /// Serial below which missing copies were last marked as lost.
     lost_before: u64,
+    /// Highest SACKed byte when missing copies were last marked as lost.
     lost_top: u64,
+    /// Cumulative ACK when missing copies were last marked as lost.
     lost_at: u64,
     /// Byte up to which ACKs have narrowed down the candidates.
     narrowed: u64,
     /// Time of the last duplicate ACK without a new SACK block.
     idle_duplicate: Option<Time>,
-    /// Time of the receiver's last packet before which packets of its own were lost, by IP identification.
+    /// Time of the receiver's last packet that follows lost packets of the receiver, by IP identification.
     pub(crate) answers_lost: Option<Time>,
-    /// Time when the capture was last known to lack packets or options.
+    /// Time when the capture was last found to lack packets or options.
     pub(crate) torn: Option<Time>,
     /// Largest reordering seen, in serials.
     pub(crate) disorder: u64,
@@ -79,20 +80,20 @@ pub(crate) struct Judge {
     pub(crate) stamped: bool,
 }
 
-/// Most open verdicts; beyond it the oldest is closed as it stands.
+/// Upper limit of open verdicts; beyond it the oldest is closed.
 const MOST: usize = 1 << 12;
-/// Most open verdicts on one segment: senders give up after fewer retransmissions.
+/// Upper limit of open verdicts on one segment: senders abort after fewer retransmissions.
 const MOST_OF_ONE: usize = 64;
 
 /// State of the direction at an ACK.
 pub(crate) struct State<'a> {
     pub(crate) sacked: &'a Ranges,
     pub(crate) rtt: &'a Rtt,
-    /// Duplicate ACKs before this one.
+    /// Duplicate ACKs before the present ACK.
     pub(crate) duplicates: u64,
-    /// The receiver's clock.
+    /// Timestamp clock of the receiver.
     pub(crate) clock: &'a TimestampClock,
-    /// TSval of this ACK.
+    /// TSval of the present ACK.
     pub(crate) stamp: Option<u32>,
 }
 
@@ -150,8 +151,8 @@ impl Judge {
         Some(self.rule(copies, &oldest, state))
     }
 
-    /// Marks copies before the front that are still missing as lost, on a path without reordering. Covers
-    /// serials that the front has passed since the last call, and bytes that ACKs have exposed since.
+    /// Marks missing copies sent before the front as lost, on a path without reordering. Evaluates the serials that
+    /// the front has passed, and the bytes that ACKs have exposed, since the last call.
     fn lose(&mut self, copies: &mut Copies, ack: u64, sacked: &Ranges) {
         let limit = self.limit();
         let mut some: Vec<u64> = Vec::new();
@@ -180,8 +181,8 @@ impl Judge {
         }
     }
 
-    /// Applies [`Judge::lose`] to one retransmission. Missing are the first unacknowledged byte and the gaps
-    /// between SACK blocks; without SACK nothing more is known.
+    /// Applies [`Judge::lose`] to one retransmission. Missing are the first unacknowledged byte and the gaps between
+    /// SACK blocks; without SACK nothing further is known.
     fn lose_of(&self, copies: &mut Copies, ack: u64, sacked: &Ranges, serial: u64) {
         let limit = self.limit();
         let Some(open) = self.open.get(serial) else { return };
@@ -253,7 +254,7 @@ impl Judge {
         }
     }
 
-    /// Missing copies below this serial are lost.
+    /// Serial below which missing copies are lost.
     fn limit(&self) -> u64 {
         self.front.saturating_sub(self.disorder)
     }
@@ -263,8 +264,8 @@ impl Judge {
     }
 }
 
-/// Whether copy `c` was sent too late to have caused an ACK at `t`. Uses three quarters of the minimum RTT,
-/// since samples may include waiting for other packets.
+/// Whether copy `c` was sent too late to have triggered an ACK at `t`. Uses three quarters of the minimum RTT, since
+/// samples may include waiting for other packets.
 fn is_too_late(c: &Copy, t: Time, rtt: &Rtt) -> bool {
     rtt.floor(c.end - c.seq).is_some_and(|least| t.since(c.t).as_nanos() < least.as_nanos() / 4 * 3)
 }

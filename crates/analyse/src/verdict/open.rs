@@ -1,6 +1,7 @@
-//! Open verdicts: retransmissions whose fate is not known yet.
+//! Set of open verdicts (`OpenSet`): retransmissions whose need is not known yet, indexed by serial, byte range,
+//! timestamp and state.
 //!
-//! Indexed by serial, bytes, timestamp and state, so that an ACK touches only the verdicts that it concerns.
+//! With the indices, an ACK touches only the verdicts that it concerns.
 
 use super::Need;
 use crate::facts::copies::{Copy, Evidence};
@@ -13,15 +14,15 @@ pub(crate) struct Open {
     pub(crate) copy: Copy,
     /// Index of its record in `FlowDirection::retransmissions`.
     pub(crate) result: usize,
-    /// Cumulative ACK when it was sent.
+    /// Cumulative ACK when the retransmission was sent.
     pub(super) acked: u64,
-    /// Time and cumulative ACK of the ACK that covered it.
+    /// Time and acknowledgement number of the ACK that covered it.
     pub(crate) covered: Option<(Time, u64)>,
-    /// TSval of that ACK.
+    /// TSval of the covering ACK.
     pub(super) answer: Option<u32>,
     /// Serials of the copies that may have arrived first, if several.
     pub(super) candidates: Vec<u64>,
-    /// DSACKs of its bytes.
+    /// Number of DSACKs of its bytes.
     pub(super) reports: u32,
     pub(super) settled: Option<(Need, Evidence)>,
     /// Time since which a later packet is known to have arrived.
@@ -32,16 +33,18 @@ pub(crate) struct Open {
 #[derive(Default, Debug)]
 pub(crate) struct OpenSet {
     all: BTreeMap<u64, Open>,
-    /// First byte and serial: of all verdicts, and of those that no ACK has covered.
+    /// First byte and serial of all open verdicts.
     by_seq: BTreeSet<(u64, u64)>,
+    /// First byte and serial of the open verdicts that no ACK has covered.
     uncovered: BTreeSet<(u64, u64)>,
     by_stamp: BTreeSet<(u32, u64)>,
-    /// Covered with several candidates: by the cumulative ACK that covered them, and by latest candidate.
+    /// Covered verdicts with several candidates: covering ACK and serial.
     by_edge: BTreeSet<(u64, u64)>,
+    /// Covered verdicts with several candidates: latest candidate and serial.
     by_latest: BTreeSet<(u64, u64)>,
-    /// Serials without a known later arrival, ascending.
+    /// Serials for which no later arrival is known, ascending.
     unpassed: VecDeque<u64>,
-    /// Covered and with a later arrival, since this time.
+    /// Covered verdicts with a later arrival: time since when, and serial.
     ready: VecDeque<(Time, u64)>,
     /// Length of the longest retransmission, bytes.
     longest: u64,
@@ -64,17 +67,17 @@ impl OpenSet {
         self.all.get_mut(&serial)
     }
 
-    /// Lowest serial.
+    /// Lowest serial of the set.
     pub(crate) fn first(&self) -> Option<u64> {
         self.all.keys().next().copied()
     }
 
-    /// Whether an ACK has covered any of them.
+    /// Whether an ACK has covered any open verdict.
     pub(crate) fn any_covered(&self) -> bool {
         self.uncovered.len() < self.all.len()
     }
 
-    /// Whether one with its first byte below `byte` is uncovered.
+    /// Whether an uncovered retransmission begins below `byte`.
     pub(crate) fn waits_below(&self, byte: u64) -> bool {
         self.uncovered.first().is_some_and(|u| u.0 < byte)
     }
@@ -114,32 +117,33 @@ impl OpenSet {
         set.range((seq.saturating_sub(longest), 0)..(end, 0)).map(|u| u.1)
     }
 
-    /// Serials of those that share bytes with `[seq, end)`.
+    /// Serials of the open verdicts that share bytes with `[seq, end)`.
     pub(super) fn of(&self, seq: u64, end: u64) -> Vec<u64> {
         let near = OpenSet::overlapping(&self.by_seq, self.longest, seq, end);
         near.filter(|s| self.all.get(s).is_some_and(|o| o.copy.overlaps(seq, end))).collect()
     }
 
-    /// Serials of those among them that are uncovered.
+    /// Serials of the uncovered ones that share bytes with `[seq, end)`.
     pub(super) fn waiting(&self, seq: u64, end: u64) -> impl Iterator<Item = u64> {
         let near = OpenSet::overlapping(&self.uncovered, self.longest, seq, end);
         near.filter(move |s| self.all.get(s).is_some_and(|o| o.copy.overlaps(seq, end)))
     }
 
-    /// Serials and number of all uncovered ones.
+    /// Serials of all uncovered ones.
     pub(super) fn all_waiting(&self) -> impl Iterator<Item = u64> {
         self.uncovered.iter().map(|u| u.1)
     }
+    /// Number of uncovered ones.
     pub(super) fn waiting_len(&self) -> usize {
         self.uncovered.len()
     }
 
-    /// Those with this TSval, in order of sending.
+    /// Open verdicts on copies with this TSval, in order of sending.
     pub(super) fn stamped(&self, stamp: u32) -> impl Iterator<Item = &Open> {
         self.by_stamp.range((stamp, 0)..=(stamp, u64::MAX)).filter_map(|s| self.all.get(&s.1))
     }
 
-    /// Records the ACK that covered a retransmission.
+    /// Records the ACK `at` that covered a retransmission; `answer`: its TSval.
     pub(super) fn cover(&mut self, serial: u64, at: (Time, u64), answer: Option<u32>) {
         let Some(open) = self.all.get_mut(&serial) else { return };
         (open.covered, open.answer) = (Some(at), answer);
@@ -149,7 +153,7 @@ impl OpenSet {
         }
     }
 
-    /// Sets the copies that may have arrived first.
+    /// Sets the candidates for the copy that arrived first.
     pub(super) fn set_candidates(&mut self, serial: u64, candidates: Vec<u64>) {
         let Some(mut open) = self.all.remove(&serial) else { return };
         self.forget_candidates(&open);
@@ -170,7 +174,7 @@ impl OpenSet {
         }
     }
 
-    /// Those with several candidates and a covering ACK in `(from, to]`.
+    /// Serials of verdicts with several candidates and a covering ACK in `[from, to)`.
     pub(super) fn with_edge(&self, from: u64, to: u64) -> Vec<u64> {
         if from >= to {
             return Vec::new();
@@ -178,12 +182,12 @@ impl OpenSet {
         self.by_edge.range((from, 0)..(to, 0)).map(|e| e.1).collect()
     }
 
-    /// Those with several candidates of which one has a serial from `limit` on.
+    /// Serials of verdicts with several candidates, the latest of which is at or after `limit`.
     pub(super) fn with_candidate_from(&self, limit: u64) -> Vec<u64> {
         self.by_latest.range((limit, 0)..).map(|e| e.1).collect()
     }
 
-    /// Marks all below the front, less the reordering distance, as passed.
+    /// Marks verdicts as passed: a copy more than `disorder` serials later has arrived.
     pub(super) fn pass(&mut self, front: u64, disorder: u64, now: Time) {
         while let Some(&serial) = self.unpassed.front() {
             match self.all.get_mut(&serial) {
@@ -200,7 +204,7 @@ impl OpenSet {
         }
     }
 
-    /// Next one that was covered and passed more than `wait` ago.
+    /// Removes and returns the next verdict that was covered and passed more than `wait` ago.
     pub(super) fn next_ready(&mut self, now: Time, wait: Span) -> Option<Open> {
         while let Some(&(since, serial)) = self.ready.front() {
             if now.since(since) <= wait {
@@ -214,7 +218,7 @@ impl OpenSet {
         None
     }
 
-    /// Removes all, in order of serial.
+    /// Removes all verdicts, in order of serial.
     pub(super) fn take(&mut self) -> impl Iterator<Item = Open> + use<> {
         std::mem::take(self).all.into_values()
     }

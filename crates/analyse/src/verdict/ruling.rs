@@ -1,4 +1,5 @@
-//! Final verdict on a retransmission, from the fates of all copies of its bytes.
+//! Final verdict on a retransmission: from the fates of all copies of its bytes, or from the absence of duplicate
+//! reports.
 
 use super::{FinalVerdict, Judge, Need, Open, State, is_too_late, set};
 use crate::facts::copies::{Copies, Copy, Evidence, Fate};
@@ -25,8 +26,8 @@ impl Judge {
         FinalVerdict { result: open.result, need, evidence, covered, left }
     }
 
-    /// Whether the capture missed frames since the first copy of these bytes, and the verdict needs the whole sequence.
-    /// Evidence from a single packet stays valid.
+    /// Whether the capture lacks frames since the first copy of these bytes and the verdict depends on the whole
+    /// sequence. Evidence from a single packet stays valid.
     fn depends_on_missing_frames(&self, copies: &Copies, open: &Open, evidence: Evidence) -> bool {
         use Evidence::{Acked, Dsack, Duplicate, Early, Echo, Sacked};
         let Some(torn) = self.torn else { return false };
@@ -34,25 +35,26 @@ impl Judge {
         torn > first && !matches!(evidence, Acked | Sacked | Dsack | Duplicate | Echo | Early)
     }
 
-    /// Needed, from silence: this copy and later ones were acknowledged, and no duplicate report came back.
+    /// Verdict needed from the absence of a DSACK: this copy and later ones were acknowledged without a duplicate
+    /// report.
     fn by_silence(&self, copies: &mut Copies, open: &Open, rtt: &Rtt) -> Option<(Need, Evidence)> {
         open.covered?;
         let reports = self.reports_duplicates || self.may_report;
         if open.passed.is_none() && !(self.over && reports) {
             return None;
         }
-        // Without the handshake in the capture, the use of SACK is unknown. A DSACK receiver sends no plain duplicate ACK.
+        // Without a captured handshake, the use of SACK is unknown. A DSACK receiver sends no plain duplicate ACK.
         if !reports && !self.without_sack {
             return None;
         }
-        // A duplicate ACK since this copy can have arrived may be caused by it.
+        // A duplicate ACK after this copy can have arrived may have been triggered by it.
         let answered = |t: Time| t > open.copy.t && !is_too_late(&open.copy, t, rtt);
         let quiet = open.reports == 0 && (reports || !self.idle_duplicate.is_some_and(answered));
-        // The report may be among the ACKs known to be lost.
+        // The DSACK may be among the ACKs known to be lost.
         if self.answers_lost.is_some_and(|t| t > open.copy.t) {
             return None;
         }
-        // An echoed timestamp shows that another copy arrived first. Only DSACK would show this one as well.
+        // A timestamp echo shows that another copy arrived first. Only DSACK would report this copy as a duplicate.
         let other = |c: &Copy| c.serial != open.copy.serial && c.fate == Fate::Arrived(Evidence::Echo);
         if !reports && copies.of(open.copy.seq.max(open.acked), open.copy.end).any(other) {
             return None;
@@ -67,7 +69,7 @@ impl Judge {
         Some((Need::Needed, Evidence::Silence))
     }
 
-    /// Closes the verdict that is open when the capture ends.
+    /// Closes all open verdicts when the capture ends.
     pub(crate) fn finish(
         &mut self,
         copies: &mut Copies,
@@ -101,7 +103,7 @@ fn by_fates(copies: &Copies, open: &Open) -> Option<(Need, Evidence)> {
     {
         return Some((Need::Unneeded, e));
     }
-    // Needed with certainty if some byte has no earlier copy that may have arrived.
+    // Needed with certainty if all earlier copies of some byte are known to be lost.
     let mut how = Evidence::Order;
     let mut possible: Vec<(u64, u64)> = earlier()
         .filter_map(|c| match c.fate {

@@ -1,7 +1,5 @@
-//! Sampler tests: pinned first draws, Kolmogorov-Smirnov distance and mean.
-//!
-//! The first draws are pinned (same seed, same bits). Each sampler is compared with its distribution function
-//! by the Kolmogorov-Smirnov distance, and with its mean.
+//! Tests of distribution samplers: pinned first draws (one seed, equal bits), Kolmogorov-Smirnov distance
+//! from the distribution function, mean.
 
 use super::*;
 use crate::rng::Seed;

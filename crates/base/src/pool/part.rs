@@ -1,13 +1,14 @@
-//! Parts of packet bodies: the contents of IP fragments (RFC 791 section 3.2; catalogue NS-21).
+//! Parts of packet bodies: contents of IP fragments (RFC 791 section 3.2; catalogue NS-21), with a reference
+//! count of the whole body.
 //!
-//! The body stays whole in its slot. Each part refers to it, and it is freed with its last part.
+//! The body stays whole in its slot. Each part refers to the body, which is freed with its last part.
 
 use super::{BodyRef, FREE, Holds, NOWHERE, Pool, Slot};
 
-/// Range of a packet's payload that a fragment holds.
+/// Range of a packet's payload in a fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Part {
-    /// Id of the packet that was fragmented first, as the identification of its fragments.
+    /// Number of the packet that was fragmented first; identification of its fragments.
     pub packet: u64,
     /// Offset of this part in the payload, bytes.
     pub from: u32,
@@ -17,11 +18,11 @@ pub struct Part {
     pub more: bool,
 }
 
-/// Slot number that stands for no body.
+/// Slot number of a part without a body.
 const BODILESS: u32 = NOWHERE - 1;
 
 impl Pool {
-    /// Stores a part of a body, which then belongs to its parts. If `of` is itself a part, the new part
+    /// Stores a part of a body, which its parts own from then on. If `of` is itself a part, the new part
     /// refers to the whole body, and the caller discards `of` afterwards.
     pub fn put_part(&mut self, of: BodyRef, part: Part) -> BodyRef {
         let whole = match self.slots.get(of.0 as usize) {
@@ -44,7 +45,7 @@ impl Pool {
         BodyRef(at)
     }
 
-    /// The part's range; none for a whole body.
+    /// The part's range; `None` for a whole body.
     pub fn part(&self, at: BodyRef) -> Option<Part> {
         let slot = self.slots.get(at.0 as usize).filter(|slot| slot.holds == Holds::Part)?;
         Some(Part { packet: slot.ack, from: slot.seq as u32, len: slot.len, more: slot.push })
@@ -75,11 +76,11 @@ impl Pool {
         (slot.holds == Holds::Part).then_some(slot.blocks)
     }
 
-    /// Counts one more part of a body, in its `next`.
+    /// Counts one more part of a body, in the `next` field of the body's slot.
     pub(super) fn refer(&mut self, whole: u32) {
         let Some(slot) = self.slots.get_mut(whole as usize) else { return };
         if slot.next == NOWHERE {
-            // Its parts are counted instead.
+            // `live` counts the parts instead of the body.
             self.live -= 1;
             slot.next = 0;
         }
@@ -124,7 +125,7 @@ mod tests {
         let segment = Segment { seq: 9, len: 16, ..Segment::default() };
         let body = pool.put(&segment);
         let [a, b] = [part(0, true), part(8, false)].map(|p| pool.put_part(body, p));
-        // The network doubles one fragment, and a router cuts the other up again.
+        // The network duplicates one fragment, and a router fragments the other one again.
         let twin = pool.copy(a);
         let inner = pool.put_part(b, part(8, false));
         pool.discard(b);

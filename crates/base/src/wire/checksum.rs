@@ -10,7 +10,7 @@ impl Sum {
     /// Empty sum.
     pub const ZERO: Sum = Sum(0);
 
-    /// Adds bytes. Only the last piece may have an odd length.
+    /// Adds bytes. Only the last part may have an odd length.
     #[must_use]
     pub fn and(self, bytes: &[u8]) -> Sum {
         let pairs = bytes.chunks_exact(2);
@@ -32,7 +32,7 @@ impl Sum {
         Sum(sum.0 + u64::from(protocol)).and(&length.to_be_bytes())
     }
 
-    /// Value for the header field.
+    /// Checksum for the header field.
     pub fn finish(self) -> u16 {
         let mut sum = self.0;
         while sum > 0xffff {

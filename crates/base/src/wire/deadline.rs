@@ -1,9 +1,9 @@
-//! Deadlines in IPv4 headers: the encodings of Gurtov and Ludwig, "Exploiting Packet Lifetime for Efficient Real-Time
-//! Transport", section III.F, in the timestamp option of RFC 791 section 3.1.
+//! Packet deadline in the IPv4 timestamp option (RFC 791 section 3.1), by the encodings of Gurtov and Ludwig,
+//! "Exploiting Packet Lifetime for Efficient Real-Time Transport", section III.F.
 //!
 //! The option has 8 bytes: type 68, length 8, pointer 9 (its one entry is filled), overflow and flag 0, and
-//! an entry of 32 bits. Midnight UT is the start of the run here. The third encoding is the transport's own
-//! timestamp, outside of this header; ATP's row 4 is one.
+//! an entry of 32 bits. Midnight UT is the start of the run. The paper's third encoding is a timestamp of the
+//! transport, outside of this header; row 4 of the ATP header is one.
 
 use super::checksum::Sum;
 use crate::time::{Span, Time};
@@ -83,8 +83,8 @@ fn sum(bytes: &mut [u8]) {
     bytes[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Deadline in an IPv4 header, as a router interprets it at `now`; none without the option, or with another
-/// use of it.
+/// Deadline in an IPv4 header, as a router interprets it at `now`; `None` without the option, or with another
+/// use of the option.
 pub fn read(bytes: &[u8], now: Time) -> Option<Time> {
     let header = usize::from(bytes.first().filter(|b| **b >> 4 == 4)? & 15) * 4;
     let mut options = bytes.get(20..header)?;
@@ -146,7 +146,8 @@ mod tests {
         Time::from_secs_f64(x)
     }
 
-    /// AT-32: 8 bytes of option; 100 ms to 25.5 s with the TTL, 12 h with the custom format; the header's sum is right.
+    /// AT-32: option of 8 bytes; 100 ms to 25.5 s with the TTL, 12 h with the custom format; valid header
+    /// checksum.
     #[test]
     fn both_encodings_have_their_range() {
         let cases = [

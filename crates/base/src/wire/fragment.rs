@@ -1,6 +1,6 @@
 //! Fragmentation and reassembly of IPv4 packets (RFC 791 sections 2.3 and 3.2; catalogue NS-21).
 //!
-//! IPv6 is fragmented by senders only, so routers do not fragment it here (RFC 8200 section 4.5).
+//! Only senders fragment IPv6, so routers do not (RFC 8200 section 4.5).
 
 use super::checksum::Sum;
 use super::{IpHead, u16_at};
@@ -21,13 +21,13 @@ fn seal(packet: &mut [u8], header: usize) {
     }
 }
 
-/// Payload bytes per fragment behind a header of `header` bytes.
+/// Payload bytes per fragment with a header of `header` bytes.
 pub fn carries(mtu: u32, header: u32) -> u32 {
     mtu.saturating_sub(header) / UNIT as u32 * UNIT as u32
 }
 
-/// Fragments a packet so that no fragment exceeds `mtu`. None if it is not IPv4, has DF set, is truncated, or
-/// the header leaves no room.
+/// Fragments a packet so that no fragment exceeds `mtu`. `None` if it is not IPv4, has DF set, is truncated,
+/// or the header leaves no room.
 pub fn cut(packet: &[u8], mtu: u32) -> Option<Vec<Vec<u8>>> {
     let ip = IpHead::read(packet, 0).ok().filter(|ip| ip.version == 4 && !ip.whole)?;
     let (header, size) = (ip.header as usize, ip.size as usize);
@@ -53,8 +53,8 @@ pub fn cut(packet: &[u8], mtu: u32) -> Option<Vec<Vec<u8>>> {
     Some(inside.chunks(each).enumerate().map(fragment).collect())
 }
 
-/// One fragment of a packet without options: `len` bytes of its payload from `from` on, as far as they exist.
-/// None if it is not IPv4.
+/// One fragment of a packet without options: at most `len` bytes of its payload from `from` on. `None` if it
+/// is not IPv4.
 pub fn piece(packet: &[u8], from: u32, len: u32, more: bool) -> Option<Vec<u8>> {
     let ip = IpHead::read(packet, 0).ok().filter(|ip| ip.version == 4)?;
     let inside = packet.get(ip.header as usize..)?;
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A packet with an option to be copied and one that is not, and `inside` bytes.
+    /// A packet with one copied and one not copied option, and `inside` bytes of payload.
     fn packet(inside: usize, options: bool) -> Vec<u8> {
         let mut p = vec![0u8; 20];
         if options {
@@ -166,7 +166,8 @@ mod tests {
         p
     }
 
-    /// RFC 791, example fragmentation procedure: 452 bytes of inside behind a header of 20, and an MTU of 280.
+    /// RFC 791, example of the fragmentation procedure: 452 bytes of payload behind a header of 20 bytes, MTU
+    /// 280.
     #[test]
     fn the_example_of_rfc_791() {
         let fragments = cut(&packet(452, false), 280).unwrap();

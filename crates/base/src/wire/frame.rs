@@ -1,23 +1,25 @@
-//! Link framing: Ethernet (IEEE 802.3), VLAN tags (IEEE 802.1Q), PPPoE (RFC 2516), PPP (RFC 1661, RFC 1662).
-//!
-//! A serial line carries PPP frames between flags (RFC 1661, RFC 1662).
+//! Link framing: offset of the IP packet in Ethernet (IEEE 802.3), VLAN (IEEE 802.1Q), PPPoE (RFC 2516) and
+//! PPP frames (RFC 1661, RFC 1662).
 
 use super::u16_at;
 
-/// Type of the frames on a wire.
+/// Framing of a network interface or serial line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Framing {
-    /// From the destination address on, without the frame check sequence, which hardware adds and removes.
+    /// Ethernet frame from the destination address on, without the frame check sequence, which hardware adds
+    /// and removes.
     Ethernet,
-    /// From the address field on, with the frame check sequence ([`super::hdlc`]).
+    /// PPP frame from the address field on, with the frame check sequence ([`super::hdlc`]).
     Ppp,
 }
 
-/// Ethertypes of IP, VLAN tags and PPPoE sessions.
+/// Ethertypes of IPv4 and IPv6.
 const IP: [u16; 2] = [0x0800, 0x86dd];
+/// Ethertypes of VLAN tags.
 const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
+/// Ethertype of PPPoE sessions.
 const PPP_SESSION: u16 = 0x8864;
-/// Maximum number of stacked tags.
+/// Maximum number of stacked VLAN tags.
 const TAGS: usize = 4;
 /// Protocol numbers of PPP for IP (RFC 1332 section 2, RFC 5072 section 3).
 const PPP_IP: [u16; 2] = [0x0021, 0x0057];
@@ -47,7 +49,8 @@ fn ethernet(frame: &[u8]) -> Option<usize> {
     None
 }
 
-/// The protocol number at `at` has one byte if that is odd (RFC 1661 section 2).
+/// Offset of the IP packet behind the PPP protocol number at `at`, which has one byte if it is odd (RFC 1661
+/// section 2); `None` for other protocols.
 fn ppp(frame: &[u8], at: usize) -> Option<usize> {
     let first = *frame.get(at)?;
     let (protocol, behind) =
@@ -55,9 +58,11 @@ fn ppp(frame: &[u8], at: usize) -> Option<usize> {
     PPP_IP.contains(&protocol).then_some(behind)
 }
 
-/// Protocol number of ICMPv6, its neighbour discovery types (RFC 4861), and their hop limit.
+/// Protocol number of ICMPv6.
 const ICMP6: u8 = 58;
+/// ICMPv6 types of neighbour discovery (RFC 4861).
 const NEIGHBOURS: std::ops::RangeInclusive<u8> = 133..=137;
+/// Hop limit of neighbour discovery packets (RFC 4861).
 const WHOLE_WAY: u8 = 255;
 
 /// Whether an IP packet is IPv6 neighbour discovery, the counterpart of ARP frames. Routers never forward it,
@@ -107,10 +112,10 @@ mod tests {
         packet[6..8].copy_from_slice(&[58, 255]);
         packet[40] = 135;
         assert!(is_between_neighbours(&packet));
-        packet[40] = 128; // an echo is a packet like others
+        packet[40] = 128; // An echo request is no neighbour discovery.
         assert!(!is_between_neighbours(&packet));
         packet[40] = 135;
-        packet[7] = 64; // forwarded by a router: not from a neighbour
+        packet[7] = 64; // A packet forwarded by a router is not from a neighbour.
         assert!(!is_between_neighbours(&packet));
     }
 

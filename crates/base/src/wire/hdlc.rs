@@ -1,25 +1,25 @@
-//! HDLC-like framing of PPP on serial lines (RFC 1662).
+//! HDLC-like framing of PPP on serial lines (RFC 1662): flags, escapes, 16-bit frame check sequence,
+//! deframer.
 //!
-//! Flags separate frames, an escape precedes bytes that a line may reserve, and each frame ends with a 16-bit
-//! frame check sequence.
-//!
-//! The line is untrusted: the same frames are found for any division of the bytes, and invalid frames are
-//! classified and skipped. Frames are processed whole, with their check sequence, after removal of escapes.
+//! The line is untrusted: the same frames are found for any division of the bytes into reads, and invalid
+//! frames are classified and skipped. Frames are whole, with their check sequence and without escapes.
 
 /// Flag at the start and end of every frame (RFC 1662 section 3.1).
 pub const FLAG: u8 = 0x7e;
 /// Escape: the sixth bit of the next byte is inverted (RFC 1662 section 4.2).
 pub const ESCAPE: u8 = 0x7d;
-const TURNED: u8 = 0x20;
+/// Bit that an escape inverts in the next byte.
+const ESCAPE_XOR: u8 = 0x20;
 /// Length of the frame check sequence, bytes.
 pub const CHECK: usize = 2;
 /// Smallest frame; shorter ones are silently discarded (RFC 1662 section 4.3).
 pub const LEAST: usize = 4;
-/// Largest frame: address, control, protocol, the largest IP packet, and the frame check sequence.
+/// Largest frame, bytes: address, control, protocol, the largest IP packet, and the frame check sequence.
 pub const MOST: usize = 4 + 65_535 + CHECK;
 
-/// Initial value of the check sequence, and its value over a whole good frame (RFC 1662 appendix C.2).
+/// Initial value of the check sequence (RFC 1662 appendix C.2).
 const INITIAL: u16 = 0xffff;
+/// Value of the check sequence over a whole good frame (RFC 1662 appendix C.2).
 const GOOD: u16 = 0xf0b8;
 /// Polynomial x^0 + x^5 + x^12 + x^16, lowest bit first.
 const POLYNOMIAL: u16 = 0x8408;
@@ -55,7 +55,7 @@ pub fn is_good(frame: &[u8]) -> bool {
 }
 
 /// Recomputes the frame check sequence of a changed frame.
-pub fn mend(frame: &mut [u8]) {
+pub fn update_check(frame: &mut [u8]) {
     if let Some(inner) = frame.len().checked_sub(CHECK) {
         let (bytes, check) = frame.split_at_mut(inner);
         check.copy_from_slice(&check_of(bytes));
@@ -63,12 +63,13 @@ pub fn mend(frame: &mut [u8]) {
 }
 
 /// Appends a frame, with its check sequence, in line format: flags at both ends, and all bytes escaped that
-/// any receiver could require. That is more than usually needed, and always correct (RFC 1662 section 7.1).
+/// any receiver could require. Few receivers require all of these escapes; all accept them (RFC 1662 section
+/// 7.1).
 pub fn put(frame: &[u8], line: &mut Vec<u8>) {
     line.push(FLAG);
     for &byte in frame {
         if byte < 0x20 || byte == ESCAPE || byte == FLAG {
-            line.extend([ESCAPE, byte ^ TURNED]);
+            line.extend([ESCAPE, byte ^ ESCAPE_XOR]);
         } else {
             line.push(byte);
         }
@@ -97,7 +98,7 @@ pub enum Deframed<'a> {
     Frame(&'a [u8]),
     /// Invalid frame.
     Wrong(FrameError),
-    /// Bytes before the first flag: dialogue of modems and login scripts, in pieces as received.
+    /// Bytes before the first flag, such as modem commands and login scripts, as received.
     Talk(&'a [u8]),
 }
 
@@ -109,7 +110,7 @@ pub struct Deframer {
     framed: bool,
     /// The last byte was an escape.
     escaped: bool,
-    /// The present frame exceeds the maximum length; its rest is skipped.
+    /// The current frame exceeds the maximum length; its rest is skipped.
     long: bool,
 }
 
@@ -131,7 +132,7 @@ impl Deframer {
                 FLAG => self.end(&mut found),
                 ESCAPE if !self.escaped => self.escaped = true,
                 byte => {
-                    let byte = if std::mem::take(&mut self.escaped) { byte ^ TURNED } else { byte };
+                    let byte = if std::mem::take(&mut self.escaped) { byte ^ ESCAPE_XOR } else { byte };
                     if self.frame.len() < MOST {
                         self.frame.push(byte);
                     } else {
@@ -163,7 +164,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Frames, errors and joined talk of a line.
+    /// Frames, errors and joined plain text of a line.
     fn all(pieces: &[&[u8]]) -> (Vec<Vec<u8>>, Vec<FrameError>, Vec<u8>) {
         let (mut frames, mut wrong, mut talk) = (Vec::new(), Vec::new(), Vec::new());
         let mut deframer = Deframer::default();
@@ -192,8 +193,8 @@ mod tests {
         })
     }
 
-    /// The catalogued check value of this sequence (CRC-16/X-25), and an LCP request without options as PPP
-    /// implementations print it.
+    /// Catalogued check value of this sequence (CRC-16/X-25), and an LCP request without options as PPP
+    /// implementations send it.
     #[test]
     fn sequences_are_those_of_others() {
         assert_eq!(u16::from_le_bytes(check_of(b"123456789")), 0x906e);
@@ -212,9 +213,9 @@ mod tests {
     #[test]
     fn what_is_no_frame_is_named() {
         let mut line = b"ATDT123\r\nCONNECT\r\n~~~".to_vec();
-        line.extend(b"abcdef~"); // a wrong sequence
-        line.extend(b"ab~"); // too short
-        line.extend(b"abcdefgh}~"); // given up
+        line.extend(b"abcdef~"); // Wrong check sequence.
+        line.extend(b"ab~"); // Frame too short.
+        line.extend(b"abcdefgh}~"); // Frame aborted by the sender.
         line.extend(vec![b'x'; MOST + 1]);
         line.push(FLAG);
         put(&framed(b"good"), &mut line);
@@ -254,7 +255,8 @@ mod tests {
             prop_assert_eq!(all(&pieces), all(&[&bytes]));
         }
 
-        /// A wrong bit is found (any burst of up to 16 is), unless it makes or hides a flag or an escape.
+        /// A wrong bit is detected (as is any burst of up to 16 bits), unless it makes or hides a flag or an
+        /// escape.
         #[test]
         fn a_wrong_bit_is_found(inner in proptest::collection::vec(any::<u8>(), 2..80), bit: usize) {
             let mut frame = framed(&inner);
@@ -263,7 +265,7 @@ mod tests {
             let mut line = Vec::new();
             put(&frame, &mut line);
             prop_assert_eq!(all(&[&line]).1, [FrameError::Check]);
-            mend(&mut frame);
+            update_check(&mut frame);
             prop_assert!(is_good(&frame));
         }
     }

@@ -1,4 +1,5 @@
-//! ICMP messages "fragmentation needed" (RFC 792, RFC 1191) and "packet too big" (RFC 4443 section 3.2; catalogue PR-05).
+//! ICMP errors for packets above the MTU: "fragmentation needed" (RFC 792, RFC 1191) and "packet too big"
+//! (RFC 4443 section 3.2; catalogue PR-05).
 
 use super::checksum::Sum;
 use super::{IpHead, u16_at, u32_at};
@@ -23,7 +24,7 @@ const QUOTED: usize = 8;
 /// Source address of a router without an address of its own: the dummy address of RFC 7600 section 4.8.
 pub const ROUTER: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 8);
 
-/// Content of such a message.
+/// Content of an ICMP error about a packet above the MTU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooBig {
     /// MTU of the next hop; 0: not stated (before RFC 1191).
@@ -59,7 +60,7 @@ pub fn too_big(packet: &[u8], mtu: u32) -> Option<Vec<u8>> {
             let mut out = vec![0u8; 20];
             let size = (20 + HEAD + quoted.len()) as u16;
             out[0] = 0x45;
-            // Network control (RFC 1812 section 4.3.2.5 asks for precedence 6 or 7).
+            // Network control precedence (RFC 1812 section 4.3.2.5 asks for precedence 6 or 7).
             out[1] = 6 << 5;
             out[2..4].copy_from_slice(&size.to_be_bytes());
             (out[8], out[9]) = (64, ICMP);
@@ -109,7 +110,7 @@ fn is_error(ip: &IpHead, inside: &[u8]) -> bool {
     }
 }
 
-/// Reads such a message; none for other packets, or with a wrong checksum.
+/// Reads an ICMP error about a packet above the MTU; `None` for other packets, or with a wrong checksum.
 pub fn read(packet: &[u8]) -> Option<TooBig> {
     let ip = IpHead::read(packet, 0).ok().filter(|ip| ip.fragment.is_none())?;
     let inside = packet.get(ip.header as usize..ip.size as usize)?;
@@ -181,7 +182,7 @@ mod tests {
                 (1300, packet.len() as u32, [5001, 5002], 101)
             );
             assert_eq!((read.protocol, message.len()), (super::super::TCP, if v6 { 1280 } else { 56 }));
-            // A changed message is none.
+            // A message with a changed byte is rejected.
             let mut wrong = message.clone();
             let last = wrong.len() - 1;
             wrong[last] ^= 1;

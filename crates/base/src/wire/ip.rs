@@ -1,11 +1,12 @@
-//! IP headers, versions 4 and 6 (RFC 791, RFC 8200).
+//! IP header, versions 4 and 6 (RFC 791, RFC 8200): reader of addresses, length, ECN, fragment fields and
+//! extension headers.
 //!
 //! Extension headers of IPv6 are skipped; they count as header.
 
 use super::{Malformed, u16_at, u32_at};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Range of a packet that a fragment holds.
+/// Range of a packet's payload in a fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fragment {
     /// Offset in the payload, bytes.
@@ -17,7 +18,7 @@ pub struct Fragment {
 /// Fields of an IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IpHead {
-    /// 4 or 6.
+    /// IP version: 4 or 6.
     pub version: u8,
     /// ECN codepoint (RFC 3168 section 5).
     pub ecn: u8,
@@ -25,7 +26,7 @@ pub struct IpHead {
     pub class: u8,
     /// TTL or hop limit.
     pub ttl: u8,
-    /// Protocol number. In IPv6 it is that behind the extension headers, or the extension header that is
+    /// Protocol number. In IPv6, the protocol behind the extension headers, or the extension header that is
     /// truncated.
     pub protocol: u8,
     /// Source address.
@@ -36,7 +37,7 @@ pub struct IpHead {
     pub id: Option<u32>,
     /// DF bit of IPv4; always set for IPv6.
     pub whole: bool,
-    /// Set for a fragment.
+    /// Offset and flag of a fragment; `None` for a whole packet.
     pub fragment: Option<Fragment>,
     /// Size of the packet, all headers counted, bytes.
     pub size: u32,
@@ -59,7 +60,7 @@ impl IpHead {
         }
     }
 
-    /// Whether the transport header is at the start of the payload: all but later fragments.
+    /// Whether the transport header is at the start of the payload: true for all packets but later fragments.
     pub fn is_first(&self) -> bool {
         self.fragment.is_none_or(|f| f.offset == 0)
     }

@@ -1,21 +1,27 @@
-//! Segmentation offload: large TCP and UDP frames cut into wire-size packets.
+//! Segmentation offload: large TCP and UDP frames cut into wire-size packets; completion of checksums.
 //!
-//! A kernel with segmentation offload or receive offload handles segments of up to 64 kB. They are cut here
-//! as the network card would do: headers repeated, lengths, sequence numbers and checksums computed for each.
+//! A kernel with segmentation offload or receive offload handles segments of up to 64 kB. This module cuts
+//! them as a network card does: headers repeated, lengths, sequence numbers and checksums computed for each
+//! packet.
 
 use super::checksum::Sum;
 use super::{IpHead, TCP, UDP, flag};
 
-/// Offsets of the header fields that differ between the pieces, and the size of the UDP header.
+/// Offset of the sequence number in a TCP header.
 const TCP_SEQ: usize = 4;
+/// Offset of the flags in a TCP header.
 const TCP_FLAGS: usize = 13;
+/// Offset of the checksum in a TCP header.
 const TCP_CHECKSUM: usize = 16;
+/// Offset of the length in a UDP header.
 const UDP_LENGTH: usize = 4;
+/// Offset of the checksum in a UDP header.
 const UDP_CHECKSUM: usize = 6;
+/// Length of a UDP header, bytes.
 const UDP_HEADER: usize = 8;
 
-/// Cuts the IP packet at offset `at` of a frame into pieces of `piece` payload bytes, the last one possibly
-/// shorter; returns the frames. None if it is not a complete TCP segment or UDP datagram.
+/// Cuts the IP packet at offset `at` of a frame into packets of `piece` payload bytes, the last one possibly
+/// shorter; returns the frames. `None` if it is no complete TCP segment or UDP datagram.
 pub fn cut(frame: &[u8], at: usize, piece: usize) -> Option<Vec<Vec<u8>>> {
     let packet = frame.get(at..)?;
     let ip = IpHead::read(packet, packet.len() as u32).ok()?;
@@ -74,7 +80,7 @@ pub fn complete(frame: &mut [u8], start: usize, field: usize) -> bool {
     true
 }
 
-/// In UDP a sum of 0 is sent as 0xffff, since 0 means no checksum (RFC 768).
+/// Writes a checksum. In UDP a sum of 0 is sent as 0xffff, since 0 means no checksum (RFC 768).
 fn put_sum(inner: &mut [u8], field: usize, sum: u16, protocol: u8) {
     let sum = if protocol == UDP && sum == 0 { 0xffff } else { sum };
     if let Some(place) = inner.get_mut(field..field + 2) {
@@ -104,7 +110,7 @@ mod tests {
     use crate::wire;
     use proptest::prelude::*;
 
-    /// A frame with a packet behind 14 bytes, its sums right.
+    /// A frame with a packet behind 14 bytes, and valid checksums.
     fn frame(version: u8, protocol: u8, payload: &[u8]) -> Vec<u8> {
         let header = if protocol == TCP { 32 } else { UDP_HEADER };
         let mut inner = vec![0; header];
@@ -137,7 +143,7 @@ mod tests {
         [&[9; 14], &packet[..]].concat()
     }
 
-    /// Whether all checksums of a frame are right: summed with themselves they are 0.
+    /// Whether all checksums of a frame are valid: a sum that includes its own field is 0.
     fn sums_are_right(frame: &[u8]) -> bool {
         let packet = &frame[14..];
         let ip = IpHead::read(packet, 0).unwrap();
@@ -148,7 +154,7 @@ mod tests {
     }
 
     proptest! {
-        /// The pieces carry the payload in order, and each is a packet by itself.
+        /// The packets carry the payload in order, and each one is valid.
         #[test]
         fn pieces_are_packets(
             payload in proptest::collection::vec(any::<u8>(), 1..4000),

@@ -1,4 +1,6 @@
-//! SCTP common header and chunks (RFC 9260 section 3) read from bytes, also from truncated captures.
+//! SCTP common header and chunks (RFC 9260 section 3): reader of DATA, SACK and INIT fields, also from
+//! truncated captures.
+//!
 //! Truncated chunks are skipped, except DATA chunks: their header states their length.
 
 use super::{u16_at, u32_at};
@@ -54,13 +56,13 @@ pub struct SctpHead {
 /// A chunk as in the packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RawChunk<'a> {
-    /// Type: see [`kind`].
+    /// Chunk type: see [`kind`].
     pub kind: u8,
-    /// Flags.
+    /// Chunk flags.
     pub flags: u8,
-    /// Length with its header, without padding, bytes.
+    /// Length of the chunk with its header, without padding, bytes.
     pub length: u16,
-    /// Value, possibly truncated.
+    /// Value of the chunk, possibly truncated.
     pub value: &'a [u8],
 }
 
@@ -69,7 +71,7 @@ pub struct RawChunk<'a> {
 pub struct RawData {
     /// Transmission sequence number.
     pub tsn: u32,
-    /// Stream.
+    /// Stream identifier.
     pub stream: u16,
     /// Stream sequence number.
     pub ssn: u16,
@@ -80,7 +82,7 @@ pub struct RawData {
 /// Fields of a SACK chunk.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RawSack {
-    /// Cumulative TSN ack.
+    /// Cumulative TSN Ack.
     pub cumulative: u32,
     /// Advertised window, bytes.
     pub window: u32,
@@ -90,7 +92,7 @@ pub struct RawSack {
     pub duplicates: Vec<u32>,
 }
 
-/// Reads the common header and returns it with the chunks; none if it is truncated.
+/// Reads the common header and returns it with the chunks; `None` if the header is truncated.
 pub fn read(bytes: &[u8]) -> Option<(SctpHead, impl Iterator<Item = RawChunk<'_>>)> {
     let head = SctpHead { source: u16_at(bytes, 0)?, destination: u16_at(bytes, 2)?, tag: u32_at(bytes, 4)? };
     let mut rest = bytes.get(COMMON..).unwrap_or_default();
@@ -114,7 +116,7 @@ pub fn payload(bytes: &[u8]) -> u32 {
 }
 
 impl RawChunk<'_> {
-    /// Fields, if it is a DATA chunk.
+    /// Fields of a DATA chunk; `None` for other types.
     pub fn data(&self) -> Option<RawData> {
         (self.kind == kind::DATA).then_some(())?;
         Some(RawData {
@@ -125,7 +127,7 @@ impl RawChunk<'_> {
         })
     }
 
-    /// Fields, if it is a SACK chunk.
+    /// Fields of a SACK chunk; `None` for other types.
     pub fn sack(&self) -> Option<RawSack> {
         (self.kind == kind::SACK).then_some(())?;
         let cumulative = u32_at(self.value, 0)?;
@@ -139,7 +141,7 @@ impl RawChunk<'_> {
         })
     }
 
-    /// Initiate tag and initial TSN of its sender, if it is INIT or INIT ACK.
+    /// Initiate tag and initial TSN of an INIT or INIT ACK; `None` for other types.
     pub fn init(&self) -> Option<(u32, u32)> {
         matches!(self.kind, kind::INIT | kind::INIT_ACK).then_some(())?;
         Some((u32_at(self.value, 0)?, u32_at(self.value, 12)?))
@@ -163,7 +165,7 @@ mod tests {
         assert_eq!(all[0].sack(), Some(sack));
         assert_eq!(all[1].data(), Some(RawData { tsn: 5, stream: 1, ssn: 2, len: 2 }));
         assert_eq!(payload(&bytes), 2);
-        // Of a packet that is cut off, a DATA chunk is counted by its header.
+        // In a truncated packet, a DATA chunk counts with the length in its header.
         let mut cut = bytes[..12].to_vec();
         cut.extend([0, 3, 5, 188, 0, 0, 0, 5, 0, 1, 0, 2, 0, 0, 0, 0]);
         assert_eq!(payload(&cut), 1452);

@@ -1,8 +1,9 @@
-//! Serialisation of a model's segment as an IP packet.
+//! Serialisation of a modelled segment as an IP packet: IP and TCP headers with options and checksums; IPv4
+//! packet of other protocols.
 //!
-//! The IP packet has the options of its connection and correct checksums. 64-bit stream offsets become 32-bit
-//! sequence numbers, times become millisecond ticks, and windows are scaled. The payload is zeros, of which
-//! only the captured part is written.
+//! The TCP header has the options of its connection. 64-bit stream offsets become 32-bit sequence numbers,
+//! times become millisecond ticks, and windows are scaled. The payload is zeros, of which only the captured
+//! part is written.
 
 use super::checksum::Sum;
 use super::{DCCP, TCP, UDP, flag, option};
@@ -30,7 +31,7 @@ pub struct End {
 }
 
 impl End {
-    /// Empty value: no address, all fields 0, no options.
+    /// Placeholder: no address, all fields 0, no options.
     pub const NOBODY: End = End {
         address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         port: 0,
@@ -62,15 +63,15 @@ pub struct IpFields {
     pub class: u8,
     /// TTL or hop limit.
     pub ttl: u8,
-    /// IPv4: fragmentation is allowed (DF is not set).
+    /// IPv4: whether routers may fragment the packet (DF is not set).
     pub divisible: bool,
 }
 
 /// Maximum length of TCP options, bytes.
 const OPTIONS: usize = 40;
 
-/// Writes the packet into `out`, which is cleared first: its headers, and the rest up to `keep` bytes.
-/// Returns the size of the whole packet.
+/// Writes the packet into `out`, which is cleared first: its headers, then payload up to `keep` bytes in
+/// total. Returns the size of the whole packet, bytes.
 pub fn packet(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment, ip: IpFields, keep: usize) -> u32 {
     let tcp = if from.address.is_ipv4() { 20 } else { 40 };
     out.clear();
@@ -129,8 +130,8 @@ fn tcp_header(out: &mut [u8], from: &End, to: &End, segment: &Segment, header: u
         | when(flag::ACK, segment.has_ack)
         | when(flag::ECE, segment.ece)
         | when(flag::CWR, segment.cwr);
-    // The window of a SYN is not scaled (RFC 7323 section 2.2). Rounded up, so that it covers every byte that
-    // the model may send.
+    // The window of a SYN is not scaled (RFC 7323 section 2.2). A scaled window is rounded up, so that it
+    // covers every byte that the model may send.
     let scale = if segment.syn { 0 } else { from.scale.filter(|_| to.scale.is_some()).unwrap_or(0) };
     let window = segment.window.div_ceil(1 << scale).min(u32::from(u16::MAX)) as u16;
     let ack = if segment.has_ack { to.seq(segment.ack) } else { 0 };
@@ -184,7 +185,7 @@ fn options(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment) {
     if let Some(stamps) = segment.timestamps {
         out.extend([option::NOTHING, option::NOTHING, option::TIMESTAMPS, 10]);
         out.extend(from.ticks(stamps.value).to_be_bytes());
-        // Nothing to echo without an ACK (RFC 7323 section 3.2), or before any timestamp was received.
+        // TSecr is 0 without an ACK (RFC 7323 section 3.2), and before any timestamp was received.
         let echo = if segment.has_ack && !stamps.echo.is_never() { to.ticks(stamps.echo) } else { 0 };
         out.extend(echo.to_be_bytes());
     }
@@ -200,8 +201,8 @@ fn options(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment) {
     }
 }
 
-/// Smallest scale with which a window of `largest` bytes fits into the header (RFC 7323 section 2.3: at most
-/// 14).
+/// Smallest window scale with which a window of `largest` bytes fits into the header field (RFC 7323 section
+/// 2.3: at most 14).
 pub fn scale_for(largest: u32) -> u8 {
     (0..14).find(|&shift| largest.div_ceil(1 << shift) <= u32::from(u16::MAX)).unwrap_or(14)
 }

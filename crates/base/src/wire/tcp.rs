@@ -1,6 +1,7 @@
-//! TCP header and options (RFC 9293 section 3.1).
+//! TCP header and options (RFC 9293 section 3.1): reader of ports, numbers, flags, window, MSS, SACK blocks,
+//! timestamps.
 //!
-//! Reads the fixed fields and the options in use; other options are skipped.
+//! Other options are skipped.
 
 use super::{u16_at, u32_at};
 
@@ -73,11 +74,11 @@ pub struct TcpHead {
     pub sacks: u8,
     /// SACK-permitted option (RFC 2018), on a SYN.
     pub permits_sack: bool,
-    /// Whether there is a Multipath TCP option (RFC 8684).
+    /// Whether the header has a Multipath TCP option (RFC 8684).
     pub multipath: bool,
-    /// The header is truncated: options may be missing.
+    /// Whether the header is truncated: options may be missing.
     pub cut: bool,
-    /// An option has an invalid length; later options were not read.
+    /// Whether an option has an invalid length; later options were not read.
     pub odd: bool,
 }
 
@@ -105,7 +106,7 @@ impl TcpHead {
         Some((head, length))
     }
 
-    /// Whether any of these flags is set.
+    /// Whether any of the flags in `flags` is set.
     pub const fn has(&self, flags: u8) -> bool {
         self.flags & flags != 0
     }
@@ -116,7 +117,7 @@ impl TcpHead {
 
     /// Reads the known options; stops at the first invalid one.
     fn read_options(&mut self, mut options: &[u8]) {
-        // The most common case: two fillers and timestamps only.
+        // The most common case: two NOP options and timestamps only.
         if let [1, 1, 8, 10, value @ ..] = options
             && value.len() == 8
         {

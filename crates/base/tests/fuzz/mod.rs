@@ -1,10 +1,11 @@
-//! Fuzz targets of this crate: input from a serial line and from an interface.
+//! Fuzz targets of wire formats: bytes from a serial line, and frames from an interface with segmentation
+//! offload.
 
 use base::wire::frame::{Framing, is_between_neighbours};
 use base::wire::hdlc::{self, Deframed, Deframer, FrameError};
 use base::wire::{self, offload};
 
-/// Frames, invalid frames and plain text, joined.
+/// Frames, framing errors and plain text, joined.
 fn found(pieces: impl Iterator<Item = Vec<u8>>) -> (Vec<Vec<u8>>, Vec<FrameError>, Vec<u8>) {
     let (mut frames, mut wrong, mut talk) = (Vec::new(), Vec::new(), Vec::new());
     let mut deframer = Deframer::default();
@@ -18,8 +19,8 @@ fn found(pieces: impl Iterator<Item = Vec<u8>>) -> (Vec<Vec<u8>>, Vec<FrameError
     (frames, wrong, talk)
 }
 
-/// A serial line: the first byte is the length of its pieces, the rest is the input. Pieces and whole input give equal
-/// results; an accepted frame has a valid size and is found again after encoding.
+/// Deframes a serial line: the first byte is the length of its pieces, the rest is the input. Pieces and
+/// whole input yield equal results; an accepted frame has a valid size and is found again after encoding.
 pub(crate) fn line(bytes: &[u8]) {
     let Some((piece, line)) = bytes.split_first() else { return };
     let whole = found([line.to_vec()].into_iter());
@@ -34,8 +35,8 @@ pub(crate) fn line(bytes: &[u8]) {
     assert_eq!(found([again].into_iter()), (whole.0, Vec::new(), Vec::new()));
 }
 
-/// A frame of an interface behind its kernel header: start and place of the checksum, size of segments. No panic; the
-/// segments are packets within the size limit, with all of the payload.
+/// Cuts a frame of an interface behind its kernel header: offsets of the checksum, size of segments. No
+/// panic; the results are packets within the size limit, with all of the payload.
 pub(crate) fn large(bytes: &[u8]) {
     let Some((&[start, field, piece], frame)) = bytes.split_first_chunk() else { return };
     let mut copy = frame.to_vec();

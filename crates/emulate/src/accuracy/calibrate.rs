@@ -1,54 +1,54 @@
-//! Timer calibration before a run: sleeping or spinning, with or without real-time priority.
-//!
-//! Trial runs of sleeping and spinning, with real-time priority where available. The way with the least
-//! lateness is used, and its lateness is reported.
+//! Timer calibration before an emulation: lateness of wake-ups by method (sleeping or spinning, real-time priority or
+//! not), and choice of the best method.
 
 use super::lateness::Histogram;
 use base::Span;
 use netns::sys::{self, PollSet};
 use std::os::fd::AsRawFd as _;
 
-/// A way to wait for a due time.
+/// Method of waiting for a due time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitMethod {
-    /// With real-time priority.
+    /// Use real-time priority.
     pub realtime: bool,
-    /// Time before the due time at which it stops sleeping and spins.
+    /// Time before the due time at which the thread stops sleeping and spins.
     pub spin: Span,
 }
 
-/// Lateness of one way.
+/// Lateness of one method.
 #[derive(Clone, Debug)]
 pub struct LatenessTrial {
-    /// The way.
+    /// Method of waiting.
     pub method: WaitMethod,
-    /// Lateness of its wake-ups.
+    /// Lateness of the wake-ups.
     pub late: Histogram,
 }
 
 /// Result of a calibration.
 #[derive(Clone, Debug)]
 pub struct Calibration {
-    /// Trials.
+    /// Trials, one for each available method.
     pub trials: Vec<LatenessTrial>,
     /// Index of the best trial.
     pub best: usize,
 }
 
-/// Wake-ups of a trial, mean interval and its variation in ns; the primes avoid a common period with other
-/// timers.
+/// Number of wake-ups of a trial.
 const WAKES: u64 = 120;
+/// Mean interval of wake-ups, ns; a prime, to avoid a common period with other timers.
 const EVERY: u64 = 997_000;
+/// Variation of the interval, ns; a prime, to avoid a common period with other timers.
 const WOBBLE: u64 = 331_000;
-/// Smallest spin window that pays: below it, the processor does not wake up in time.
+/// Spin window of the spinning method: the processor wakes up within this time.
 pub const SPIN: Span = Span::from_nanos(200_000);
-/// Limits of a quiet machine: lateness of 99 % of wake-ups (`QUIET`), and of all (`CALM`).
+/// Largest 99th percentile of the lateness on a quiet machine.
 const QUIET: Span = Span::from_nanos(200_000);
+/// Largest lateness on a quiet machine.
 const CALM: Span = Span::from_millis(2);
 
 impl Calibration {
-    /// Takes about half a second. `realtime`: try real-time priority; `spin`: a spin window requested by the
-    /// user, in place of a choice.
+    /// Measures for about half a second. `realtime`: also try real-time priority; `spin`: spin window requested by the
+    /// user, which replaces the choice.
     pub fn of_this_machine(realtime: bool, spin: Option<Span>) -> Calibration {
         let mut ways = vec![WaitMethod { realtime: false, spin: Span::ZERO }];
         if realtime {
@@ -72,24 +72,24 @@ impl Calibration {
         Calibration { trials, best }
     }
 
-    /// The best way.
+    /// Best method.
     pub fn method(&self) -> WaitMethod {
         self.trials[self.best].method
     }
 
-    /// Lateness of the best way.
+    /// Lateness of the best method.
     pub fn late(&self) -> &Histogram {
         &self.trials[self.best].late
     }
 
-    /// Whether the machine is quiet enough for exact runs.
+    /// Whether the machine is quiet enough for emulations without lateness.
     pub fn quiet(&self) -> bool {
         self.late().quantile(0.99) <= QUIET && self.late().max() <= CALM
     }
 }
 
-/// Index of the trial with the least 99th percentile, if it is a third below that of a cheaper way. A
-/// requested way is kept.
+/// Index of the trial with the least 99th percentile, if that is a third below the percentile of a cheaper method. A
+/// requested method is kept.
 fn best(trials: &[LatenessTrial], asked: bool) -> usize {
     if asked {
         return trials.len() - 1;
@@ -98,7 +98,7 @@ fn best(trials: &[LatenessTrial], asked: bool) -> usize {
     (1..trials.len()).fold(0, |best, i| if 3 * p99(i) < 2 * p99(best) { i } else { best })
 }
 
-/// Tries one way in the calling thread; None if it is not available.
+/// Measures one method in a thread of its own; None if it is not available.
 fn tried(method: WaitMethod) -> Option<LatenessTrial> {
     sys::punctual();
     if method.realtime {
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(choose(400, 50, 10), 2);
     }
 
-    /// On any machine a way is found, and no wake-up is early.
+    /// On any machine a method is available, and no wake-up is early.
     #[test]
     fn something_is_found() {
         let found = Calibration::of_this_machine(true, None);

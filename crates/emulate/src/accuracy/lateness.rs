@@ -1,4 +1,4 @@
-//! Lateness histogram of packets, and the faithfulness verdict of a run.
+//! Lateness histogram of an emulation, its timing accuracy (`Timing`), and the reason why a run is not faithful.
 //!
 //! The histogram has constant relative precision and never allocates during a run.
 
@@ -6,7 +6,7 @@ use crate::accuracy::overhead::Overhead;
 use base::Span;
 use serde::{Deserialize, Serialize};
 
-/// Histogram of durations with classes no wider than a sixteenth of their value.
+/// Histogram of durations. A class is at most a sixteenth as wide as its values.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -15,8 +15,9 @@ pub struct Histogram {
     max: u64,
 }
 
-/// Classes per power of two: log2 (`SUB_BITS`) and number (`SUB`).
+/// log2 of the number of classes for each power of two.
 const SUB_BITS: u32 = 4;
+/// Number of classes for each power of two.
 const SUB: u64 = 1 << SUB_BITS;
 
 impl Default for Histogram {
@@ -25,7 +26,7 @@ impl Default for Histogram {
     }
 }
 
-/// Class of a duration in ns.
+/// Index of the class of a duration in ns.
 fn class(ns: u64) -> usize {
     if ns < SUB {
         return ns as usize;
@@ -34,7 +35,7 @@ fn class(ns: u64) -> usize {
     ((u64::from(shift) + 1) * SUB + ((ns >> shift) - SUB)) as usize
 }
 
-/// Largest duration of a class.
+/// Largest duration of a class, ns.
 fn top(class: usize) -> u64 {
     let (group, rest) = (class as u64 / SUB, class as u64 % SUB);
     if group == 0 {
@@ -64,7 +65,7 @@ impl Histogram {
     pub fn sum(&self) -> Span {
         Span::from_nanos(self.sum)
     }
-    /// Maximum, exact.
+    /// Maximum (exact).
     pub fn max(&self) -> Span {
         Span::from_nanos(self.max)
     }
@@ -80,16 +81,16 @@ impl Histogram {
         }
         Span::ZERO
     }
-    /// Number above `limit`; values less than a sixteenth above it may be missing.
+    /// Number of durations above `limit`; durations less than a sixteenth above it may be missing.
     pub fn above(&self, limit: Span) -> u64 {
         self.counts.iter().skip(class(limit.as_nanos()) + 1).sum()
     }
-    /// Non-empty classes, for another host.
+    /// Serialisable form with the non-empty classes.
     pub fn pack(&self) -> Packed {
         let full = self.counts.iter().enumerate().filter(|(_, n)| **n > 0);
         Packed { counts: full.map(|(i, n)| (i, *n)).collect(), sum: self.sum, max: self.max }
     }
-    /// Histogram received from another host; unknown classes are dropped.
+    /// Histogram from its serialisable form; unknown classes are discarded.
     pub fn unpack(packed: &Packed) -> Histogram {
         let mut h = Histogram { sum: packed.sum, max: packed.max, ..Histogram::default() };
         for (class, n) in &packed.counts {
@@ -111,7 +112,7 @@ impl Histogram {
     }
 }
 
-/// Serialised histogram.
+/// Serialisable histogram: non-empty classes, sum and maximum in ns.
 #[derive(Clone, Default, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Packed {
     counts: Vec<(usize, u64)>,
@@ -119,13 +120,13 @@ pub struct Packed {
     max: u64,
 }
 
-/// Timing accuracy of a run.
+/// Timing accuracy of an emulation.
 #[derive(Clone, Default, Debug)]
 pub struct Timing {
-    /// Time from the due time of a packet to the return of the call that wrote it.
+    /// Lateness of packets: time from the due time to the return of the system call that wrote the packet.
     pub egress: Histogram,
-    /// Upper bound of the time that a packet waited to be read while the driver was awake: since the last
-    /// read of its packet port. Waiting while the driver slept is not included; `egress` measures wake-ups.
+    /// Upper bound of the time that a packet waited to be read while the driver was awake: time since the last read of
+    /// its device. Waiting while the driver slept is not included; `egress` covers late wake-ups.
     pub ingress: Histogram,
     /// Packets refused by the kernel.
     pub refused: u64,
@@ -135,14 +136,14 @@ pub struct Timing {
     pub strange: u64,
     /// The driver had real-time priority.
     pub realtime: bool,
-    /// Overhead between hosts, if there are several.
+    /// Packet transport between hosts, if there are several.
     pub between: Option<Overhead>,
 }
 
 impl Timing {
-    /// Reason why a run is not faithful, if it is not.
+    /// Reason why a run is not faithful: too many packets later than `limit`, or losses outside of the model.
     pub fn fault(&self, limit: Span) -> Option<String> {
-        // Exceptions are tolerated: 1 % of packets, at least one.
+        // Up to 1 % of the packets may be late, at least one.
         let (late, all) = (self.egress.above(limit), self.egress.count());
         if late > all.div_ceil(100) {
             return Some(format!(

@@ -1,16 +1,15 @@
-//! Live counters of lateness, shared by the driver and the display.
-//!
-//! Written by the driver at intervals, readable from any thread.
+//! Live counters of an emulation (`Live`): time, packets and lateness, written by the driver at intervals, readable by
+//! any thread.
 
 use super::lateness::Timing;
 use base::{Span, Time};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Latest values of a run.
+/// Latest values, without locks.
 #[derive(Debug, Default)]
 pub struct Live([AtomicU64; 5]);
 
-/// Snapshot of the values.
+/// Values at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// Time since t = 0.
@@ -26,7 +25,7 @@ pub struct Snapshot {
 }
 
 impl Live {
-    /// Stores the current values.
+    /// Stores the values of `timing` at the time `at`.
     pub(crate) fn note(&self, at: Time, timing: &Timing) {
         let late = &timing.egress;
         self.set([
@@ -38,19 +37,19 @@ impl Live {
         ]);
     }
 
-    /// Raw values, for another host.
+    /// Raw values, for transport to another host.
     pub fn numbers(&self) -> [u64; 5] {
         [0, 1, 2, 3, 4].map(|i: usize| self.0[i].load(Ordering::Relaxed))
     }
 
-    /// Stores raw values of another host.
+    /// Stores raw values from another host.
     pub fn set(&self, numbers: [u64; 5]) {
         for (place, number) in self.0.iter().zip(numbers) {
             place.store(number, Ordering::Relaxed);
         }
     }
 
-    /// Reads the values; they may stem from two successive updates.
+    /// Latest values; they may mix two successive updates.
     pub fn look(&self) -> Snapshot {
         let [at, packets, half, p99, max] = self.numbers();
         let span = Span::from_nanos;

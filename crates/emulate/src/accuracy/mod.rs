@@ -1,4 +1,4 @@
-//! Timing accuracy of a run: lateness histograms, live counters, timer calibration.
+//! Timing accuracy of an emulation: lateness histograms, live counters, timer calibration, overhead between hosts.
 
 #[cfg(target_os = "linux")]
 pub mod calibrate;

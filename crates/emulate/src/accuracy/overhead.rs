@@ -1,17 +1,15 @@
-//! Overhead of distribution: packet transport between hosts and clock uncertainty.
-//!
-//! Covers packet transport between the host with the path and the host with the stack, and the offset between
-//! their clocks.
+//! Overhead of an emulation over several hosts: transit time, loss and reordering of packets between hosts, and clock
+//! offsets.
 
 use crate::accuracy::lateness::Histogram;
 use base::Span;
 
-/// Overhead between the hosts of a run.
+/// Packet transport and clock offsets between the hosts of an emulation.
 #[derive(Clone, Default, Debug)]
 pub struct Overhead {
-    /// Transit time from remote stacks to the host with the path.
+    /// Transit time from remote hosts to the host that carries the path.
     pub to_path: Histogram,
-    /// Transit time from the host with the path to remote stacks.
+    /// Transit time from the host that carries the path to remote hosts.
     pub from_path: Histogram,
     /// Packets lost between hosts.
     pub lost: u64,
@@ -23,12 +21,12 @@ pub struct Overhead {
     pub clock_limit: Span,
 }
 
-/// Offset of a clock from that of the host with the path.
+/// Clock offset of a host from the host that carries the path.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct ClockOffset {
-    /// Time that it is ahead, ns, as used by the run.
+    /// Clock of the host less clock of the path, ns, as used in the run.
     pub ahead_ns: i64,
-    /// Bound of the error during the run: half a round trip plus the drift between both clocks.
+    /// Bound of the error during the run: half a round-trip time plus the drift between both clocks.
     pub uncertain: Span,
     /// Number of round trips measured.
     pub looks: u64,
@@ -66,7 +64,7 @@ impl Overhead {
 mod tests {
     use super::*;
 
-    /// A run over several hosts is also judged by the transport between them.
+    /// The faithfulness of an emulation over several hosts includes packet transport and clocks.
     #[test]
     fn a_slow_way_and_an_unknown_clock_are_not_faithful() {
         let limit = Span::from_millis(1);

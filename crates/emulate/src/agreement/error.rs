@@ -1,24 +1,25 @@
-//! Errors of the agreement with Linux: unreadable cases or recorded facts, and runs that failed.
+//! Errors of the comparison between TCP model and Linux kernel: invalid cases, incomplete recorded results, failed
+//! runs.
 
-/// Why a case cannot be read or run.
+/// Reason why a case cannot be read or run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgreementError {
-    /// The text is no TOML.
+    /// The text is not TOML.
     #[error(transparent)]
     Toml(#[from] toml::de::Error),
     /// A key of the cases is missing.
     #[error("there is no `{0}`")]
     Missing(String),
-    /// A recorded run lacks a key.
+    /// A recorded result lacks a key.
     #[error("{case} has no {key}")]
     Incomplete {
-        /// Name of the case.
+        /// Case.
         case: String,
-        /// The missing key.
+        /// Missing key.
         key: String,
     },
-    /// The scenario does not take the overrides, for example an option that this build lacks: the diagnostics.
+    /// The scenario refuses the overrides, for example an option that this build lacks: the diagnostics.
     #[error("{0}")]
     Scenario(String),
     /// The emulation failed.

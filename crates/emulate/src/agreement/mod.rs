@@ -1,7 +1,8 @@
-//! Agreement of the Linux model with Linux: one path in real and in virtual time.
+//! Agreement of the TCP model with the Linux kernel on the same path: cases, results of both sides, differences,
+//! tables and traces side by side.
 //!
-//! The kernel runs in real time, the model in virtual time. A case selects options for both. Kernel results
-//! are recorded with the kernel version, so that the comparison needs no privileges.
+//! The kernel runs in real time, the model in virtual time. A case sets options of both. Kernel results are recorded
+//! with the kernel version, so that the comparison needs no privileges.
 
 mod error;
 pub(crate) mod traces;
@@ -15,12 +16,12 @@ use scenario::metric::Metric;
 use scenario::{Model, NoFiles, Style};
 use std::fmt::Write as _;
 
-/// Scenario of the path.
+/// Scenario of all cases.
 pub const SCENARIO: &str = include_str!("../../agreement/scenario.toml");
-/// Options of each case.
+/// Cases with their options (TOML).
 pub const CASES: &str = include_str!("../../agreement/cases.toml");
 
-/// One case: scenario overrides for both sides.
+/// Case: overrides of the scenario for both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     /// Name.
@@ -31,33 +32,33 @@ pub struct Case {
     pub linux: Vec<String>,
     /// `KEY=VALUE` overrides for the model.
     pub tcp: Vec<String>,
-    /// Profile of the model.
+    /// TCP profile of the model.
     pub profile: String,
     /// Known difference and its reason.
     pub differs: Option<String>,
 }
 
-/// An event at the data sender.
+/// Event at the data sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderEvent {
     /// Time, seconds from t = 0.
     pub t: f64,
-    /// Event.
+    /// Kind of event.
     pub what: SenderEventKind,
 }
 
-/// Kind of event.
+/// Kind of event at the data sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SenderEventKind {
-    /// A data segment was sent: first byte, bytes, whether it is a retransmission.
+    /// A data segment was sent: first byte, length, whether it is a retransmission.
     Data(u64, u32, bool),
-    /// An ACK arrived: cumulative ACK, and window in bytes.
+    /// An ACK arrived: cumulative ACK, window in bytes.
     Ack(u64, u32),
     /// The retransmission timer expired; reported by the model only.
     Timeout,
-    /// Verdict of spurious-timeout detection; reported by the model only.
+    /// Verdict of the spurious-timeout detection (true: spurious); reported by the model only.
     Verdict(bool),
-    /// New kernel state: cwnd and ssthresh in segments, congestion control state, RTO in ms.
+    /// New state of the kernel: cwnd and ssthresh in segments, congestion control state, RTO in ms.
     State(u32, u32, u8, u32),
 }
 
@@ -66,17 +67,17 @@ base::named! {
     pub enum SenderVerdict {
         /// No retransmissions.
         None = "none",
-        /// It undid its reaction, so it judged a retransmission unneeded.
+        /// The sender undid its response, so it judged a retransmission spurious.
         Spurious = "spurious",
-        /// It undid nothing.
+        /// The sender undid no response.
         Genuine = "genuine",
     }
 }
 
-/// Result of one side.
+/// Result of kernel or model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SideResult {
-    /// Time from the start to the last byte at the receiver; none: not within the limit.
+    /// Time from the start to the last byte at the receiver, s; None: not within the limit.
     pub download_time_s: Option<f64>,
     /// Number of data segments.
     pub segments: u64,
@@ -86,26 +87,26 @@ pub struct SideResult {
     pub unneeded: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Verdict of the sender.
+    /// Verdict of the sender on its retransmissions.
     pub kind: SenderVerdict,
     /// Events, ascending in time.
     pub lines: Vec<SenderEvent>,
 }
 
-/// Difference between both sides.
+/// Difference between model and kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// Relative difference of the download times, as a share of the kernel's.
+    /// Difference of the download times, relative to the kernel's.
     pub time: Option<f64>,
-    /// Mismatches in words.
+    /// Descriptions of the mismatches.
     pub what: Vec<String>,
 }
 
-/// Tolerance of the relative download time (goal of the project).
+/// Tolerated difference of the download times, relative to the kernel's.
 pub const TIME: f64 = 0.10;
 
 impl SideResult {
-    /// Compares the model with one or more kernel runs; runs in real time are never identical.
+    /// Compares the model with kernel runs. Real-time runs differ, so a match with any of them suffices for counts.
     pub fn against(&self, kernels: &[SideResult]) -> Difference {
         let mut what = Vec::new();
         let counts: Vec<u64> = kernels.iter().map(|k| k.retransmissions).collect();
@@ -167,7 +168,7 @@ pub fn cases(text: &str) -> Result<Vec<Case>, AgreementError> {
         settings.extend(sub(case, "linux"));
         let mut options = sub(&root, "tcp");
         options.extend(sub(case, "tcp"));
-        // The kernel subtracts the timestamp option from the segment; `mss` of the model is the payload.
+        // The kernel subtracts the timestamp option from the MSS; `mss` of the model is the payload.
         if !options.contains_key("mss") {
             let on = options.get("timestamps").and_then(toml::Value::as_bool).unwrap_or(true);
             options.insert("mss".into(), toml::Value::String(if on { "1448 B" } else { "1460 B" }.into()));
@@ -185,7 +186,7 @@ pub fn cases(text: &str) -> Result<Vec<Case>, AgreementError> {
     Ok(out)
 }
 
-/// Scenario of a case with these overrides.
+/// Model of the scenario with the overrides `set`.
 ///
 /// # Errors
 /// Invalid case, for example an option unknown to this build.
@@ -210,14 +211,14 @@ pub fn by_model(case: &Case) -> Result<SideResult, AgreementError> {
     Ok(deed(&outcome.flows[0], timeouts, judged, lines))
 }
 
-/// Result of the kernel in a case; an error if the run was not faithful.
+/// Result of the kernel in a case.
 ///
 /// # Errors
-/// As [`model`], with the result of [`crate::once`].
+/// As [`model`], errors of [`crate::once`], or a run that is not faithful.
 pub fn by_kernel(case: &Case) -> Result<SideResult, AgreementError> {
     let model = model(&case.linux)?;
     let never = std::sync::atomic::AtomicBool::new(false);
-    // Slow links are insensitive: lateness of milliseconds changes no count.
+    // Slow links are insensitive: a lateness of milliseconds changes no count.
     let options =
         crate::Options { trace: true, lateness_limit: Span::from_millis(20), ..crate::Options::default() };
     let outcome = crate::once(&model, 0, &options, &never)?;
@@ -254,7 +255,7 @@ fn deed(
     }
 }
 
-/// Events at the sender: the trace of its host or packet port, and `TCP_INFO` samples.
+/// Events at the data sender: from the trace of its host or packet port, and from `TCP_INFO` samples.
 pub fn lines(records: &[Record], from: u32, history: &[(f64, netns::facts::TcpInfo)]) -> Vec<SenderEvent> {
     let mut out = Vec::new();
     let mut high = 0;
@@ -305,7 +306,7 @@ pub fn write_lines(lines: &[SenderEvent]) -> String {
     out
 }
 
-/// Parses the output of [`write_lines`]; other lines are skipped.
+/// Parses the output of [`write_lines`]; invalid lines are skipped.
 pub fn read_lines(text: &str) -> Vec<SenderEvent> {
     let line = |l: &str| {
         let mut words = l.split_whitespace();
@@ -331,7 +332,7 @@ pub fn read_lines(text: &str) -> Vec<SenderEvent> {
     text.lines().filter_map(line).collect()
 }
 
-/// A data segment and the events since the previous one.
+/// A data segment and the events before it.
 #[derive(Default)]
 struct Step {
     notes: Vec<String>,
@@ -346,7 +347,7 @@ impl Step {
     }
 }
 
-/// Groups the events by segment; those after the last segment form a step of their own.
+/// Groups the events by data segment; events after the last segment form a step without a segment.
 fn steps(lines: &[SenderEvent]) -> Vec<Step> {
     let mut out = Vec::new();
     let mut step = Step::default();
@@ -362,8 +363,8 @@ fn steps(lines: &[SenderEvent]) -> Vec<Step> {
     out
 }
 
-/// Both sides in columns, ordered by segment: kernel left, model right, and a mark at differences. Events
-/// between two segments precede the later one.
+/// Events of both sides in two columns, by data segment: kernel left, model right, with a mark at differences. Events
+/// between two segments precede the later segment.
 pub fn side_by_side(kernel: &[SenderEvent], model: &[SenderEvent]) -> String {
     let (left, right) = (steps(kernel), steps(model));
     let mut out = format!("{:>4}  {:<46}  {:<46}\n", "", "kernel", "model");
@@ -399,7 +400,7 @@ fn note(line: &SenderEvent) -> String {
     }
 }
 
-/// Kernel names of the congestion control states.
+/// Names of the kernel's congestion control states.
 fn state(ca: u8) -> &'static str {
     match ca {
         0 => "open",
@@ -410,10 +411,10 @@ fn state(ca: u8) -> &'static str {
     }
 }
 
-/// Recorded kernel results.
+/// Recorded results of the kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordedResults {
-    /// Version of the last recorded kernel.
+    /// Version of the kernel recorded last.
     pub kernel: String,
     cases: Vec<(String, Vec<SideResult>)>,
 }
@@ -465,24 +466,24 @@ impl RecordedResults {
         Ok(facts)
     }
 
-    /// Kernel results of a case; empty if not recorded.
+    /// Kernel results of a case; empty if none are recorded.
     pub fn of(&self, case: &str) -> &[SideResult] {
         self.cases.iter().find(|(name, _)| name == case).map_or(&[], |(_, deeds)| deeds)
     }
 
-    /// Events of the first repetition of a case.
+    /// Events of the first recorded repetition of a case.
     pub fn lines(&self, case: &str) -> Vec<SenderEvent> {
         let traces = self::traces::ALL;
         traces.iter().find(|(name, _)| *name == case).map_or(Vec::new(), |(_, text)| read_lines(text))
     }
 
-    /// Replaces the kernel results of a case.
+    /// Replaces the recorded results of a case.
     pub fn put(&mut self, case: &str, deeds: Vec<SideResult>) {
         self.cases.retain(|(name, _)| name != case);
         self.cases.push((case.to_owned(), deeds));
     }
 
-    /// Formats the results in the order of `cases`; other cases are left out.
+    /// Formats the recorded results in the order of `cases`; further cases are omitted.
     pub fn write(&self, cases: &[Case]) -> String {
         let mut out = format!(
             "# What Linux did, three times each. Written by the example `agreement`; do not edit.\n\nkernel = {:?}\n",
@@ -503,7 +504,7 @@ impl RecordedResults {
     }
 }
 
-/// Table of model and recorded kernel, one row per case, as Markdown.
+/// Markdown table of recorded kernel results and model results, one row per case.
 pub fn table(cases: &[Case], facts: &RecordedResults) -> String {
     let mut out = format!(
         "| case | Linux {}: time | again | timeouts | judged | model: time | again | timeouts | judged | |\n|---|---|---|---|---|---|---|---|---|---|\n",
@@ -546,7 +547,7 @@ pub fn table(cases: &[Case], facts: &RecordedResults) -> String {
     out
 }
 
-/// Page with the complete comparison.
+/// Documentation page with the whole comparison.
 ///
 /// # Errors
 /// Invalid cases or facts.

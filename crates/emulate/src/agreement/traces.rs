@@ -1,6 +1,6 @@
-//! Recorded traces of the agreement, one file per case.
+//! Recorded traces of the Linux kernel for the agreement with the TCP model: name and text of each case.
 
-/// Name and text of each trace.
+/// Name and trace of each recorded case.
 pub(crate) const ALL: &[(&str, &str)] = &[
     ("plain", include_str!("../../agreement/traces/plain.txt")),
     ("spike", include_str!("../../agreement/traces/spike.txt")),

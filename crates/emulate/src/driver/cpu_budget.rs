@@ -1,41 +1,42 @@
-//! CPU budget of the real-time thread (`sched_rt_runtime_us`).
+//! CPU budget of the real-time driver (`CpuBudget`): spin window, and rest before the kernel throttles the thread.
 //!
-//! The kernel throttles real-time threads that use 95 % of a second for the remaining 50 ms
-//! (`sched_rt_runtime_us`). So the CPU time of the thread is counted. Beyond a budget it stops spinning, and
-//! before the kernel would throttle it, it sleeps briefly.
+//! The kernel lets real-time threads run for 95 % of each second (`sched_rt_runtime_us`) and stops them for the
+//! remaining 50 ms. The driver therefore counts its CPU time: beyond a budget it stops spinning, and just before the
+//! kernel's limit it sleeps briefly.
 
 use base::{Span, Time};
 
-/// CPU use in the current period, and the spin window.
+/// CPU use in the current period, and spin window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CpuBudget {
-    /// Largest spin window; zero: it never spins.
+    /// Largest spin window; zero: no spinning.
     most: Span,
     /// Current spin window.
     window: Span,
-    /// Index of the period; none before the first sample.
+    /// Index of the current period; None before the first sample.
     period: Option<u64>,
     /// CPU time of the thread at the start of the period.
     began: Span,
     /// CPU time used in the period, at the last sample.
     used: Span,
     looked: Time,
-    /// End of the permitted spin.
+    /// Due time until which spinning is permitted.
     until: Time,
 }
 
+/// Period of the budget.
 const PERIOD: Span = Span::from_millis(100);
-/// CPU time of a period beyond which it does not spin, so that other threads can run.
+/// CPU time of a period beyond which the thread does not spin, so that other threads can run.
 const SPIN_BUDGET: Span = Span::from_millis(80);
-/// CPU time of a period beyond which it sleeps: 8 ms late in a period is better than 50 ms in each second.
+/// CPU time of a period beyond which the thread sleeps: 8 ms in a period are better than 50 ms in each second.
 const AT_MOST: Span = Span::from_millis(92);
 /// Sample interval; reading the CPU time is a system call.
 const BETWEEN: Span = Span::from_millis(1);
-/// Shortest useful spin window: wake-ups on an active machine are seldom later than this.
+/// Least useful spin window: wake-ups of an active machine are seldom later than this.
 const LEAST: Span = Span::from_nanos(20_000);
 
 impl CpuBudget {
-    /// Budget of a thread with the largest spin window `spin`.
+    /// Budget with the largest spin window `spin`.
     pub(crate) fn new(spin: Span) -> CpuBudget {
         CpuBudget {
             most: spin,
@@ -48,19 +49,18 @@ impl CpuBudget {
         }
     }
 
-    /// Disables spinning: without real-time priority a spinning thread is preempted just when it is needed.
+    /// Disables spinning: without real-time priority a spinning thread is preempted when it is needed.
     pub(crate) fn never_spin(&mut self) {
         (self.most, self.window) = (Span::ZERO, Span::ZERO);
     }
 
-    /// Time before the due time at which it stops sleeping.
+    /// Time before the due time at which the thread stops sleeping.
     pub(crate) fn window(&self) -> Span {
         self.window
     }
 
-    /// Takes the thread's CPU time, at most once per interval. After a period with a nearly exhausted budget
-    /// the spin window is halved, down to zero: being slightly late less often is better than being exact
-    /// most of the time.
+    /// Samples the thread's CPU time, at most once per interval. After a period with a nearly exhausted budget the
+    /// spin window is halved, down to zero: slight lateness that is rarer is preferred to exactness most of the time.
     pub(crate) fn look(&mut self, now: Time, cpu: impl FnOnce() -> Span) {
         let period = Some(now.as_nanos() / PERIOD.as_nanos());
         if self.period == period && now < self.looked + BETWEEN {
@@ -83,7 +83,7 @@ impl CpuBudget {
         (self.period, self.began, self.used) = (period, cpu, Span::ZERO);
     }
 
-    /// Whether it may spin from `now` until `due`. A permission is not withdrawn.
+    /// Whether the thread may spin from `now` until `due`. A permission is not withdrawn.
     pub(crate) fn may_spin(&mut self, now: Time, due: Time) -> bool {
         if self.window.is_zero() {
             return false;
@@ -94,7 +94,7 @@ impl CpuBudget {
         self.until == due
     }
 
-    /// End of the required rest, if any.
+    /// End of the rest that is due, if any.
     pub(crate) fn rest(&self) -> Option<Time> {
         let period = self.period.filter(|_| self.used > AT_MOST)?;
         Some(Time::from_nanos((period + 1) * PERIOD.as_nanos()))
@@ -111,7 +111,7 @@ mod tests {
         Time::from_nanos(us * 1000)
     }
 
-    /// A thread that is always busy, for `seconds`; returns the CPU time used in each second.
+    /// Simulates a thread that is always busy for `seconds`; returns the CPU time used in each second.
     fn busy(cpu_budget: &mut CpuBudget, seconds: u64) -> Vec<u64> {
         let (mut now, mut cpu) = (0, 0);
         let mut shares = vec![0; seconds as usize];

@@ -1,10 +1,8 @@
-//! Real-time driver: one thread that reads packets, advances the network and writes due packets.
+//! Real-time driver of an emulation (`Driver`): one thread that reads packets from devices, advances the network, and
+//! writes due packets.
 //!
-//! It stamps packets on reading, runs the network up to the present, writes due packets, and sleeps until the
-//! next one is due.
-//!
-//! No packet leaves early: it is written only after its due time. No drift: due times follow from arrival
-//! stamps and the model, never from the time at which the driver runs.
+//! A packet is stamped when it is read, and is written only after its due time, so no packet leaves early. Due times
+//! follow from arrival stamps and the model, never from the time at which the driver runs, so there is no drift.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod cpu_budget;
@@ -28,7 +26,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::sync::Arc;
 
-/// A packet port and the device behind it.
+/// Packet port with its device.
 #[derive(Debug)]
 pub struct Gateway {
     /// Element of the packet port.
@@ -53,7 +51,7 @@ pub enum PortOwner {
 }
 
 impl Gateway {
-    /// Calls `act` with the packet port.
+    /// Calls `act` with the packet port at the time `at`.
     fn with<R>(
         &self,
         network: &mut Network,
@@ -76,7 +74,7 @@ impl Gateway {
         }
     }
 
-    /// Sets the time of day at t = 0. Deadlines in headers count from midnight.
+    /// Sets the time of day at t = 0, since deadlines in headers count from midnight.
     fn set_time_of_day(&self, network: &mut Network, day: Span) {
         fn of<T: PacketPort + Element>(network: &mut Network, packet_port: ElementId, day: Span) {
             if let Some(packet_port) = network.element_mut::<T>(packet_port) {
@@ -94,43 +92,43 @@ impl Gateway {
 
 /// Real-time driver: a network, its packet ports and a clock.
 pub struct Driver {
-    /// The network, started.
+    /// Network, started.
     pub network: Network,
     /// Timing accuracy so far.
     pub timing: Timing,
-    /// Capture, if packets are recorded; its packet ports are those of the gateways, then those of `wired`.
+    /// Capture, if packets are recorded. Its ports are those of the gateways, followed by those of `wired`.
     pub capture: Option<Capture>,
-    /// Models opposite real stacks whose packets are captured.
+    /// Models opposite a real stack whose packets are captured.
     wired: Vec<ElementId>,
-    /// Counters updated during the run.
+    /// Live counters, if they are displayed.
     pub live: Option<Arc<Live>>,
     ear: Option<TriggerListener>,
     clock: Clock,
     gateways: Vec<Gateway>,
     timer: OwnedFd,
     waiting: PollSet,
-    /// `waiting` has just been polled, so its readiness is valid.
+    /// `waiting` was just polled, so its readiness is valid.
     notified: bool,
     /// Time of the last read of each device.
     looked: Vec<Time>,
     buffer: Vec<u8>,
-    /// CPU budget.
+    /// CPU budget of the thread.
     cpu_budget: CpuBudget,
     /// Packets absorbed by the network when the packet ports were last emptied.
     absorbed: u64,
 }
 
-/// Most packets read from one device in a turn.
+/// Upper limit of packets read from one device before the next device.
 const DRAIN: usize = 32;
 /// Buffer size; larger than any IP packet.
 const BUFFER: usize = 1 << 17;
-/// Longest sleep, so that a stop request is noticed.
+/// Longest sleep: a stop request is noticed within this time.
 const NAP: Span = Span::from_millis(20);
-/// Interval of updates of `live`.
+/// Interval between updates of `live`.
 const NOTE: Span = Span::from_millis(200);
 
 impl Driver {
-    /// A driver at the origin of `clock`; `spin` as in [`crate::Options`].
+    /// Driver at the origin of `clock`; `spin` as in [`crate::Options`].
     ///
     /// # Errors
     /// The kernel provides no timer.
@@ -159,25 +157,25 @@ impl Driver {
         })
     }
 
-    /// Packets lost in the devices because they were not read in time, as far as the devices count them.
+    /// Packets dropped by the devices because they were not read in time, as far as the devices count them.
     pub fn overrun(&self) -> u64 {
         self.gateways.iter().map(|gateway| gateway.device.overrun()).sum()
     }
 
-    /// Connects the trigger socket.
+    /// Attaches the trigger socket.
     pub fn hear(&mut self, ear: TriggerListener) {
         let fds = self.gateways.iter().map(|g| g.device.as_raw_fd());
         self.waiting = PollSet::new(fds.chain([self.timer.as_raw_fd(), ear.fd()]));
         self.ear = Some(ear);
     }
 
-    /// Captures the packets of these models as well.
+    /// Captures the packets of these models as well (see `wired`).
     pub fn keep_packets_of(&mut self, models: Vec<ElementId>) {
         models.iter().for_each(|&id| host::keep_packets(&mut self.network, id));
         self.wired = models;
     }
 
-    /// Moves recorded packets of the models to the capture.
+    /// Moves packets recorded at the models to the capture.
     fn keep(&mut self) {
         let Driver { network, gateways, wired, capture, .. } = self;
         let Some(capture) = capture else { return };
@@ -197,8 +195,8 @@ impl Driver {
         }
     }
 
-    /// Prepares the calling thread: real-time priority if `wanted` and permitted, no timer slack, then drops
-    /// privileges.
+    /// Prepares the calling thread: real-time priority if `wanted` and permitted, no timer slack, no privileges any
+    /// more.
     pub fn settle_in(&mut self, wanted: bool) {
         sys::punctual();
         self.timing.realtime = wanted && sys::real_time(sys::DRIVER).is_ok();
@@ -216,7 +214,7 @@ impl Driver {
     pub fn run(&mut self, mut done: impl FnMut(&mut Network, Time) -> bool) -> io::Result<()> {
         let mut noted = Time::ZERO;
         loop {
-            // Write due packets first: reads take time even without packets.
+            // Due packets are written first, since reading takes time even without packets.
             self.write_due();
             let busy = self.read_all()?;
             self.keep();
@@ -249,7 +247,7 @@ impl Driver {
         }
     }
 
-    /// Reads waiting packets; true if there may be more.
+    /// Reads waiting packets from all devices; true if more may wait.
     fn read_all(&mut self) -> io::Result<bool> {
         let mut more = false;
         let notified = std::mem::take(&mut self.notified);
@@ -280,7 +278,7 @@ impl Driver {
                     (Some(Ok(_)), None) => {}
                     _ => self.timing.strange += 1,
                 }
-                // Packets that became due meanwhile do not wait for the other devices.
+                // Packets that became due in the meantime do not wait for the other devices.
                 self.write_out();
             }
             more |= n == DRAIN;
@@ -289,7 +287,7 @@ impl Driver {
         Ok(more)
     }
 
-    /// Runs the network up to the present, event by event, and writes due packets.
+    /// Advances the network to the present, event by event, and writes due packets.
     fn write_due(&mut self) {
         loop {
             let now = self.clock.now();
@@ -306,7 +304,7 @@ impl Driver {
         }
     }
 
-    /// Writes the packets that have reached the packet ports.
+    /// Writes the packets that have reached the packet ports to their devices.
     fn write_out(&mut self) {
         let absorbed = self.network.counters().absorbed;
         if std::mem::replace(&mut self.absorbed, absorbed) == absorbed {
@@ -334,8 +332,8 @@ impl Driver {
         }
     }
 
-    /// Sleeps until a packet arrives or may be due at a packet port; internal events are processed then. The timer
-    /// is absolute, so time spent before the call does not delay it.
+    /// Sleeps until a packet arrives or may be due at a packet port; internal events are processed then. The timer is
+    /// absolute, so time spent before the call adds no delay.
     fn sleep(&mut self) -> io::Result<()> {
         let now = self.clock.now();
         let due = self.network.next_exit().unwrap_or(Time::NEVER);

@@ -1,10 +1,8 @@
-//! Real-clock self-check: one endpoint model in virtual time and behind real devices.
+//! Self-check of the real-time driver: one TCP model in virtual time inside the network, and in real time behind the
+//! devices of two namespaces.
 //!
-//! The endpoint model runs in virtual time inside the network, and in real time behind the devices of two
-//! namespaces, with clocks of their own. The difference is the error of clocks and devices.
-//!
-//! The devices carry IP packets of the right size with the number of a segment; the segment itself is passed
-//! in memory.
+//! The difference of both completion times is the error of clocks and devices. The devices carry IP packets of the
+//! right size with a segment number; the segment itself is passed in memory.
 
 use crate::accuracy::lateness::Timing;
 use crate::driver::{Driver, Gateway, PortOwner};
@@ -32,38 +30,38 @@ use std::sync::{Arc, Mutex};
 use transport::app::{App, Bulk, Sink};
 use transport::tcp::Role;
 
-/// Results under both clocks.
+/// Completion times under both clocks, with the lateness in real time.
 #[derive(Clone, Debug)]
 pub struct BothClocks {
-    /// Time from the start until the sender knows that all is delivered, virtual time, s.
+    /// Time from the start until the sender knows that all data are delivered, in virtual time, s.
     pub in_virtual_time: f64,
-    /// The same interval in real time, s.
+    /// Time from the start until the sender knows that all data are delivered, in real time, s.
     pub in_real_time: f64,
-    /// Timing of the path.
+    /// Timing of the driver of the path.
     pub path: Timing,
-    /// Timing of both ends.
+    /// Timing of the drivers of both ends.
     pub ends: [Timing; 2],
 }
 
 impl BothClocks {
-    /// Bound of the difference, s: sum of all lateness measured at the packet ports and at both ends. Real time may
-    /// also be earlier by up to this bound, if lateness changes the order of events.
+    /// Bound of the difference, s: sum of all lateness at the packet ports and at both ends. Real time may also be
+    /// shorter by up to this bound, since lateness can change the order of events.
     pub fn explained(&self) -> f64 {
         let all = [&self.path, &self.ends[0], &self.ends[1]];
         all.iter().map(|t| (t.egress.sum() + t.ingress.sum()).as_secs_f64()).sum()
     }
 }
 
-/// Segments in transit outside of the network, by number, with their packet headers.
+/// Number of the last segment, and segments in transit outside of the network with their packet headers, by number.
 type InTransit = Arc<Mutex<(u64, BTreeMap<u64, (Segment, Packet)>)>>;
 
-/// Packet port of a model outside of the network: segments leave as bytes, and bytes arrive as segments.
+/// Packet port of a model outside of the network: segments leave as packets, and packets arrive as segments.
 pub struct ModelPort {
     in_transit: InTransit,
     queues: PortQueues,
 }
 
-/// Position of the segment number behind an IPv4 header.
+/// Position of the segment number in a packet, behind the IPv4 header.
 const NUMBER: std::ops::Range<usize> = 20..28;
 /// IP protocol number for experiments (RFC 3692).
 const PROTOCOL: u8 = 253;
@@ -115,16 +113,16 @@ impl Element for ModelPort {
 
 /// Time from the end of the preparation to t = 0.
 const LEAD: Span = Span::from_millis(100);
-/// Address of the devices in both namespaces; no packet is addressed to it.
+/// Address of the device in each namespace; no packet is sent to it.
 const OWN: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
-/// Larger than any segment of a model.
+/// MTU, larger than any segment of a model.
 const MTU: u32 = 65_535;
 
 /// Runs the only flow of a model, a bulk transfer over the model's TCP, under both clocks.
 ///
 /// # Errors
-/// [`Error::Rights`] if the process may not make namespaces and devices; [`Error::Refused`] if it is no such model,
-/// or does not end before its limit.
+/// [`netns::Error::Rights`] if the process may not create namespaces and devices; [`Error::Kernel`] if the model is
+/// not of this kind, or does not end within its limit.
 pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<BothClocks, Error> {
     let unfit = |what: &str| Error::of(what)(std::io::ErrorKind::InvalidInput.into());
     let [flow] = &model.flows[..] else { return Err(unfit("looking for the only flow")) };
@@ -212,24 +210,24 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<BothCl
     })
 }
 
-/// Why the scenarios of the self-check cannot be read.
+/// Reason why the scenarios of the self-check cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScenarioError {
-    /// The table of scenarios is no TOML.
+    /// The table of scenarios is not TOML.
     #[error(transparent)]
     Table(#[from] toml::de::Error),
-    /// A scenario is refused, for example for its recorded rate: the diagnostics.
+    /// A scenario is refused, for example because of its recorded rate: the diagnostics.
     #[error("{0}")]
     Scenario(String),
 }
 
-/// Scenarios of a few seconds each for which both clocks should agree: a constant link, a spike, losses, an
-/// oscillating rate, repeats on the link, and a rate that is read from a file: `recorded`, in any form that a scenario
-/// takes, or one made up here.
+/// Scenarios of a few seconds each in which both clocks should agree: constant link, delay spike, losses, oscillating
+/// rate, link retransmissions, and a rate from a file. `recorded`: content of that file, in any form that a scenario
+/// accepts; None: a synthetic rate.
 ///
 /// # Errors
-/// A text that is no scenario, with its error.
+/// A text that is not a valid scenario, with its diagnostics.
 pub fn scenarios(recorded: Option<&[u8]>) -> Result<Vec<(String, Model)>, ScenarioError> {
     let table: toml::Table = toml::from_str(include_str!("../../twins.toml"))?;
     let load = |path: &str| match path {
@@ -250,8 +248,8 @@ pub fn scenarios(recorded: Option<&[u8]>) -> Result<Vec<(String, Model)>, Scenar
     table.iter().map(one).collect()
 }
 
-/// A rate in steps of 100 ms as a phone in a car sees them: between 0.3 and 3 Mbit/s, from 40 multiples of a
-/// golden angle, so that nothing has to be shipped.
+/// Synthetic rate in steps of 100 ms, like that of a phone in a car: 0.3 to 3 Mbit/s, from 40 multiples of a golden
+/// angle.
 fn wave() -> String {
     let step = |i: u64| {
         let wave = (i * 377 % 610) as f64 / 610.0;

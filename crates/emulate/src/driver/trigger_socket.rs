@@ -1,7 +1,8 @@
-//! Trigger socket of a running emulation (`williwaw trigger`).
+//! Trigger socket of a running emulation: server for the driver (`TriggerSocket`, `TriggerListener`), client for
+//! `williwaw trigger` (`running`, `call`).
 //!
-//! Abstract Unix sockets, which leave no file: one in the network namespace of the program, and one at each
-//! machine for the commands inside. Request and response are one line each.
+//! The sockets are abstract Unix sockets, which leave no file: one in the network namespace of the program, and one at
+//! each node with commands. Request and response are one line each.
 
 use crate::Error;
 use base::Time;
@@ -19,22 +20,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// Prefix of the socket names.
+/// Prefix of the abstract socket names.
 const PREFIX: &str = "williwaw/";
-/// Most emulations of one name in one process.
+/// Upper limit of emulations of one name in one process.
 const MOST: usize = 10_000;
 /// Timeout of a response.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Timeout of reading a request; requests are served one at a time.
+/// Timeout of reading a request; requests are served one after the other.
 const CALLED: Duration = Duration::from_millis(500);
-/// Longest request (`LINE`) and response (`ANSWER`), bytes.
+/// Longest request, bytes.
 const LINE: u64 = 1 << 10;
+/// Longest response, bytes.
 const ANSWER: u64 = 1 << 20;
 
-/// Response to a trigger request.
+/// Response to a trigger request (JSON).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// Time of the trigger, seconds from t = 0; none if the name is unknown.
+    /// Time of the trigger, seconds from t = 0; None if the name is unknown or empty.
     pub at_s: Option<f64>,
     /// Names of all triggers.
     pub names: Vec<String>,
@@ -46,13 +48,13 @@ pub struct Answer {
     pub flows: Vec<Flow>,
 }
 
-/// Trigger request with its response channel. An empty name requests the list of names.
+/// Trigger request with the channel of its response. An empty name requests the list of names.
 pub(crate) struct Call {
     pub(crate) name: String,
     pub(crate) answer: Sender<Answer>,
 }
 
-/// Receiving side of the requests, in the driver.
+/// Receiving side of the requests, in the thread of the driver.
 #[derive(Debug)]
 pub struct TriggerListener {
     calls: Receiver<Call>,
@@ -61,7 +63,7 @@ pub struct TriggerListener {
     managers: Managers,
 }
 
-/// Listening sockets; closed on drop.
+/// Listening sockets of one emulation; closed on drop.
 pub struct TriggerSocket {
     calls: Sender<Call>,
     bell: OwnedFd,
@@ -80,7 +82,7 @@ impl TriggerSocket {
         let ear = bell.try_clone().map_err(Error::of("making a bell"))?;
         let clean: String = name.chars().filter(|c| !c.is_whitespace() && *c != '/').collect();
         let mut line = TriggerSocket { calls, bell, listeners: Vec::new(), name: String::new() };
-        // Parallel repetitions share one process: the second one is `NAME-2`.
+        // Parallel repetitions share one process: the second socket is `NAME-2`.
         for number in 1..=MOST {
             let nth = if number == 1 { String::new() } else { format!("-{number}") };
             line.name = format!("{PREFIX}{clean}{nth}/{}", std::process::id());
@@ -110,7 +112,7 @@ impl TriggerSocket {
         Ok(listener)
     }
 
-    /// Listens at a machine as well.
+    /// Also listens in the namespace of a node.
     ///
     /// # Errors
     /// An error of the kernel.
@@ -120,7 +122,7 @@ impl TriggerSocket {
         Ok(())
     }
 
-    /// Serves requests until `over`, only from users that may send signals to this process.
+    /// Serves requests until `over`. Only the given `users` are served.
     pub(crate) fn answer(&self, over: &AtomicBool, users: &[u32]) {
         let fds: Vec<RawFd> = self.listeners.iter().map(|l| l.as_raw_fd()).collect();
         while !over.load(Ordering::Relaxed) {
@@ -129,7 +131,7 @@ impl TriggerSocket {
                 if let Ok((stream, _)) = listener.accept()
                     && sys::peer_user(stream.as_raw_fd()).is_ok_and(|uid| users.contains(&uid))
                 {
-                    // A client that has hung up gets no response.
+                    // A client that has closed the connection gets no response.
                     let _ = self.hear(&stream);
                 }
             }
@@ -156,7 +158,7 @@ impl TriggerSocket {
 }
 
 impl TriggerListener {
-    /// Reports the serving cells of these mobiles, and the flows of these managers, in each answer.
+    /// Adds the serving cells of these mobiles and the flows of these managers to each response.
     pub(crate) fn tell_of(&mut self, mobiles: Mobiles, managers: Managers) {
         (self.mobiles, self.managers) = (mobiles, managers);
     }
@@ -180,7 +182,7 @@ impl TriggerListener {
     }
 }
 
-/// A running emulation.
+/// Running emulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
     /// Name.
@@ -189,10 +191,10 @@ pub struct Running {
     pub process: u32,
 }
 
-/// Emulations that can be triggered from here.
+/// Running emulations that can be reached from this network namespace.
 ///
 /// # Errors
-/// The system does not list its sockets.
+/// `/proc/net/unix` is unreadable.
 pub fn running() -> io::Result<Vec<Running>> {
     let text = std::fs::read_to_string("/proc/net/unix")?;
     let names = text.lines().filter_map(|line| line.split('@').nth(1)?.strip_prefix(PREFIX));
@@ -208,8 +210,8 @@ pub fn running() -> io::Result<Vec<Running>> {
     Ok(all)
 }
 
-/// Whether responses of a user are trusted: this user, root, or a user unknown in this user namespace, which
-/// is how a command sees the keeper's user.
+/// Whether responses of a user are trusted: the user of this process, root, or a user unknown in this user namespace.
+/// A command sees the keeper's user as unknown.
 fn is_trusted(user: u32) -> bool {
     const UNKNOWN: u32 = 65_534;
     let own = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == user);
@@ -220,11 +222,11 @@ fn is_trusted(user: u32) -> bool {
     own || user == 0 || user == UNKNOWN && !whole()
 }
 
-/// Triggers `name` in a running emulation; an empty name only asks for the list of names.
+/// Triggers `name` in a running emulation; an empty name only requests the list of names.
 ///
 /// # Errors
-/// It is gone, does not listen to this user, or belongs to another user. Abstract names have no owner, so any
-/// process may bind one first.
+/// The emulation has ended, refuses this user, or its socket belongs to another user. Abstract names have no owner, so
+/// any process may bind a name first.
 pub fn call(running: &Running, name: &str) -> io::Result<Answer> {
     let address = format!("{PREFIX}{}/{}", running.name, running.process);
     let mut stream = UnixStream::connect_addr(&SocketAddr::from_abstract_name(address)?)?;
@@ -245,7 +247,7 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    /// A client that sends without end, or nothing at all, is dropped, and the next one is served.
+    /// A client that sends without end, or nothing, is disconnected, and the next client is served.
     #[test]
     fn a_flooding_and_a_silent_caller_hold_nobody_up() {
         let (line, ear) = TriggerSocket::new(&format!("test-{}", std::process::id())).unwrap();

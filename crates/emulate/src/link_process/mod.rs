@@ -1,7 +1,8 @@
-//! Link process: a program that writes the delivery time of each packet of a hop to its standard output (docs/link-process.md).
+//! Link process: a program that determines the delivery time or loss of each packet of a hop, over its standard input
+//! and output (docs/link-process.md).
 //!
-//! It is started anew for each repetition and asked for one packet at a time, so that under virtual time its answers depend on
-//! its questions alone. An answer that cannot be used ends the repetition with one error.
+//! The program is started for each repetition and asked for one packet at a time. Under virtual time its responses
+//! therefore depend on the requests alone. An invalid response ends the repetition with one error.
 
 pub mod response;
 
@@ -16,17 +17,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel}
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The longest wait for an answer.
+/// Timeout of a response.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Maximum wait for its end after the end of its input.
+/// Timeout of the program's exit after the end of its input.
 const PARTING: Duration = Duration::from_secs(1);
-/// Time between two looks whether it has ended.
+/// Poll interval for the exit.
 const LOOK: Duration = Duration::from_millis(10);
-/// Answers to no question that are passed over at its end.
+/// Upper limit of unrequested responses discarded at the end.
 const UNASKED: u32 = 16;
 
-/// Starts the programs of a model's hops and has them serve its links; the first fault goes to `faults`, and every packet
-/// after it is lost.
+/// Starts the programs of a model's hops and attaches them to the links. The first fault is sent to `faults`; every
+/// packet after it is lost.
 ///
 /// # Errors
 /// The first program that cannot be started, with the reason.
@@ -46,7 +47,7 @@ pub fn attach(model: &Model, seed: Seed, world: &mut World, faults: &Sender<Stri
     Ok(())
 }
 
-/// Lets the programs go.
+/// Detaches the programs from the links, which ends them.
 pub fn detach(world: &mut World) {
     for (_, id) in &world.outsides {
         if let Some(link) = world.network.element_mut::<ExternalLink>(*id) {
@@ -55,7 +56,7 @@ pub fn detach(world: &mut World) {
     }
 }
 
-/// One direction of a hop.
+/// One direction of a hop, served by a program.
 struct HopDirection {
     line: Arc<Mutex<ProcessPipe>>,
     direction: &'static str,
@@ -67,11 +68,11 @@ impl FateServer for HopDirection {
     }
 }
 
-/// A program and the lines to and from it.
+/// Program of a hop with its pipes.
 struct ProcessPipe {
     name: String,
     child: Child,
-    /// None once it has failed.
+    /// Standard input; None after a fault.
     questions: Option<ChildStdin>,
     answers: Receiver<Response>,
     faults: Sender<String>,
@@ -86,7 +87,7 @@ impl ProcessPipe {
         #[cfg(target_os = "linux")]
         std::os::unix::process::CommandExt::process_group(&mut shell, 0);
         let mut child = shell.spawn().map_err(refused)?;
-        // The channel holds one response: an unrequested one blocks its writer, not the run.
+        // The channel holds one response: an unrequested one blocks the reading thread, not the run.
         let (sender, answers) = sync_channel(1);
         let (questions, stdout) = (child.stdin.take(), child.stdout.take());
         let mut line = ProcessPipe { name: name.to_owned(), child, questions, answers, faults };
@@ -96,12 +97,12 @@ impl ProcessPipe {
                 .spawn(move || Responses::of(stdout).try_for_each(|said| sender.send(said)))
                 .map_err(refused)?;
         }
-        // One that has ended already is found out at the first packet.
+        // A program that has already exited is detected at the first packet.
         let _said = line.say(&format!("link {name} seed {} repetition {}\n", seed.seed, seed.repetition));
         Ok(line)
     }
 
-    /// Whether the program accepts input.
+    /// Writes a line to the program; returns whether it accepts input.
     fn say(&mut self, text: &str) -> bool {
         self.questions.as_mut().is_some_and(|questions| questions.write_all(text.as_bytes()).is_ok())
     }
@@ -111,7 +112,7 @@ impl ProcessPipe {
             return PacketFate::Lost;
         }
         self.ask(direction, packet).unwrap_or_else(|why| {
-            // The receiver may be gone: then the run has ended.
+            // Without a receiver the run has ended.
             let _told = self.faults.send(format!("the program of hop `{}` {why}", self.name));
             self.questions = None;
             PacketFate::Lost
@@ -121,7 +122,7 @@ impl ProcessPipe {
     fn ask(&mut self, direction: &str, packet: &PacketArrival) -> Result<PacketFate, String> {
         let PacketArrival { at, number, size, flow } = *packet;
         let at = at.as_nanos();
-        // One that does not listen may have answered before, wrongly.
+        // A program that accepts no input may have written an invalid response before.
         let _said = self.say(&format!("packet {direction} {number} {at} {size} {flow}\n"));
         match self.answers.recv_timeout(PATIENCE) {
             Ok(Response::Line(line)) => {
@@ -142,7 +143,7 @@ impl ProcessPipe {
         }
     }
 
-    /// How it ended, once its output has ended.
+    /// Describes the exit of the program after the end of its output.
     #[allow(clippy::disallowed_methods, reason = "a process that has closed its output is waited for")]
     fn end(&mut self) -> String {
         self.questions = None;
@@ -166,15 +167,15 @@ impl ProcessPipe {
 
 impl Drop for ProcessPipe {
     fn drop(&mut self) {
-        // The end of its input requests its exit; its output ends with it.
+        // The end of its input requests the exit; the program's output ends then.
         self.questions = None;
-        // One that goes on writing has not listened.
+        // Unrequested responses are discarded.
         for _ in 0..UNASKED {
             if self.answers.recv_timeout(PARTING).is_err() {
                 break;
             }
         }
-        // One that has ended is not there to be killed. Its number is its own until it has been waited for.
+        // Only a running program is killed. Its process id stays reserved until the wait below.
         #[cfg(target_os = "linux")]
         if let (Ok(None), Ok(group)) = (self.child.try_wait(), i32::try_from(self.child.id())) {
             let _ended = netns::sys::process::signal(-group, libc::SIGKILL);
@@ -184,12 +185,12 @@ impl Drop for ProcessPipe {
     }
 }
 
-/// The first reported fault, if any.
+/// First fault received, if any.
 pub fn first(faults: &Receiver<String>) -> Option<String> {
     faults.try_recv().ok()
 }
 
-/// A channel for the faults of programs.
+/// Channel for the faults of programs.
 pub fn faults() -> (Sender<String>, Receiver<String>) {
     channel()
 }

@@ -1,30 +1,31 @@
-//! Response parser of a link process: delivery time or loss of a packet, one line each (docs/link-process.md).
+//! Responses of a link process, one line each: line reader with a length limit, and parser of delivery time or loss of
+//! a packet (docs/link-process.md).
 
 use base::Time;
 use path::outside::{PacketArrival, PacketFate};
 use std::io::{BufRead, BufReader, Read};
 
-/// The longest answer, bytes with its end of line.
+/// Longest response line, bytes, end of line included.
 pub const LONGEST: u64 = 128;
 
-/// Next line of a program's output.
+/// Next line of the program's output.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Response {
-    /// A line, without its end; bytes that are no UTF-8 are replaced.
+    /// A line, without its end. Invalid UTF-8 is replaced.
     Line(String),
-    /// A line of more than [`LONGEST`] bytes; the rest is not read.
+    /// A line of more than [`LONGEST`] bytes; its rest is not read.
     TooLong,
-    /// Its output ended in the middle of this line.
+    /// The output ended in the middle of this line.
     Cut(String),
 }
 
-/// The lines of a program's output, until it ends or cannot be read any more.
+/// Lines of a program's output, until it ends, fails, or exceeds the line length.
 pub struct Responses<R> {
     output: Option<BufReader<R>>,
 }
 
 impl<R: Read> Responses<R> {
-    /// Of this output.
+    /// Lines of `output`.
     pub fn of(output: R) -> Responses<R> {
         Responses { output: Some(BufReader::new(output)) }
     }
@@ -51,10 +52,10 @@ impl<R: Read> Iterator for Responses<R> {
     }
 }
 
-/// Reads an answer: `NUMBER at NANOSECONDS` or `NUMBER lost`.
+/// Parses a response: `NUMBER at NANOSECONDS` or `NUMBER lost`.
 ///
 /// # Errors
-/// The error of an invalid response, and the correct form.
+/// The fault of an invalid response, with the valid form.
 pub fn answer(line: &str, packet: &PacketArrival) -> Result<PacketFate, String> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let (number, fate) = match words[..] {
@@ -111,7 +112,7 @@ mod tests {
         assert_eq!(said(b"1 at 5\n2 lost\n"), [line("1 at 5"), line("2 lost")]);
         assert_eq!(said(b"1 at 5\r\n\n2 l"), [line("1 at 5\r"), line(""), Response::Cut("2 l".to_owned())]);
         assert_eq!(said(&[b'9'; 200]), [Response::TooLong]);
-        // 127 bytes and the end of the line are not too many.
+        // 127 bytes and the end of line are within the limit.
         let full = [[b'9'; 127].as_slice(), b"\n"].concat();
         assert_eq!(said(&full), [line(&"9".repeat(127))]);
         assert_eq!(said(&[[b'9'; 128].as_slice(), b"\n1 lost\n"].concat()), [Response::TooLong]);

@@ -1,6 +1,7 @@
-//! Interface of remote worker hosts: orders and returned results as plain data.
+//! Interface to remote hosts of an emulation (`RemoteHosts`): orders for nodes, flow ends and commands, and their
+//! results, as serialisable data.
 //!
-//! Serialisable data; the transport between hosts is implemented elsewhere.
+//! The transport between hosts is implemented elsewhere (crate `agent`).
 
 use super::results::EndResult;
 use crate::Error;
@@ -14,67 +15,67 @@ use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::AtomicBool;
 
-/// Remote hosts that hold nodes of a model.
+/// Remote hosts with nodes of a model.
 pub trait RemoteHosts: Send + Sync {
     /// Whether a remote host holds the node of this name.
     fn holds(&self, node: &str) -> bool;
-    /// Prepares all resources and starts servers. Returns devices: those of the machines, then those of flow
-    /// ends, in order.
+    /// Prepares all ordered resources and starts servers. Returns the devices: of the nodes, then of the flow ends, in
+    /// the order of `orders`.
     ///
     /// # Errors
     /// A host refused the orders or is lost.
     fn prepare(&self, orders: Orders, stop: &AtomicBool) -> Result<Vec<Device>, Error>;
-    /// Starts all hosts by this clock.
+    /// Starts all hosts on this clock.
     ///
     /// # Errors
     /// A host is lost.
     fn start(&self, clock: Clock) -> Result<(), Error>;
-    /// Calls `done` when a flow end or an awaited command is done; returns at `over`.
+    /// Calls `done` for each flow end and awaited command that is done; returns after `over`.
     ///
     /// # Errors
-    /// A host is gone.
+    /// A host is lost.
     fn attend(&self, over: &AtomicBool, done: &(dyn Fn() + Sync)) -> Result<(), Error>;
-    /// Ends everything and collects the results.
+    /// Ends all resources and collects the results.
     ///
     /// # Errors
-    /// A host is gone.
+    /// A host is lost.
     fn finish(&self) -> Result<(RemoteResults, Overhead), Error>;
 }
 
-/// Resources to create and commands to run.
+/// Resources to create and commands to run on remote hosts.
 #[derive(Clone, Default, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Orders {
-    /// Machines.
+    /// Nodes with commands.
     pub machines: Vec<MachineOrder>,
     /// Kernel ends of flows.
     pub ends: Vec<EndOrder>,
-    /// Commands at these machines.
+    /// Commands at these nodes.
     pub commands: Vec<CommandOrder>,
     /// Content of `/etc/hosts`.
     pub hosts: String,
     /// Content of `/etc/resolv.conf`.
     pub resolver: String,
-    /// End of all flows, ns.
+    /// Time limit of the run, ns from t = 0.
     pub limit_ns: u64,
     /// Request real-time priority for workload threads.
     pub realtime: bool,
 }
 
-/// A machine to create.
+/// Order of a node with a network namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineOrder {
-    /// Name of its node.
+    /// Name of the node.
     pub node: String,
-    /// Its IPv4 and IPv6 addresses.
+    /// IPv4 and IPv6 addresses.
     pub at: (Ipv4Addr, Ipv6Addr),
     /// Kernel settings.
     pub linux: KernelSettings,
 }
 
-/// A flow end to create.
+/// Order of a flow end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EndOrder {
-    /// Name of its node.
+    /// Name of the node.
     pub node: String,
     /// Index of the flow in the model.
     pub flow: usize,
@@ -82,31 +83,31 @@ pub struct EndOrder {
     pub opens: bool,
     /// Kernel settings.
     pub linux: KernelSettings,
-    /// The flow goes over version 6 of IP.
+    /// The flow uses IPv6.
     #[serde(default)]
     pub six: bool,
-    /// Start, ns.
+    /// Start of the active end, ns from t = 0.
     pub start_ns: u64,
-    /// Its workload.
+    /// Workload of the flow.
     pub work: EndWork,
 }
 
-/// A command to run.
+/// Order of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandOrder {
-    /// Name of its node.
+    /// Name of the node.
     pub node: String,
     /// Index of the command in the model.
     pub command: usize,
     /// Command line for `/bin/sh`.
     pub run: String,
-    /// Start, ns.
+    /// Start, ns from t = 0.
     pub start_ns: u64,
-    /// Server: started before t = 0 and ended when all others are done.
+    /// The command is a server: started before t = 0 and ended when all other commands are done.
     pub serves: bool,
 }
 
-/// Results of all resources.
+/// Results of all ordered resources.
 #[derive(Clone, Default, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RemoteResults {
     /// Results of flow ends.
@@ -122,15 +123,15 @@ pub struct RemoteResults {
 pub struct CommandResult {
     /// Index of the command.
     pub command: usize,
-    /// Start, ns.
+    /// Start, ns from t = 0; None: not started.
     pub started_ns: Option<u64>,
-    /// Exit by itself, ns.
+    /// Exit by itself, ns from t = 0; None: it was ended.
     pub ended_ns: Option<u64>,
     /// Exit status.
     pub status: Option<Status>,
-    /// Missing files and other problems.
+    /// Problems, for example missing files.
     pub lacks: Vec<String>,
-    /// Standard output and standard error; sent separately.
+    /// Standard output and standard error; transferred separately.
     #[serde(skip)]
     pub outputs: [Vec<u8>; 2],
 }

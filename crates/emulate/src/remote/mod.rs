@@ -1,4 +1,5 @@
-//! Distribution over hosts: namespaces, devices and flow ends at remote workers, orders to them and their results.
+//! Emulation over several hosts: interface to remote hosts, orders and results, controller session, worker with
+//! namespaces and sockets.
 
 #[cfg(target_os = "linux")]
 pub mod hosts;

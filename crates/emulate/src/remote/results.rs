@@ -1,6 +1,5 @@
-//! Result of a remote flow end, serialised in bounded pieces.
-//!
-//! Counts go in one piece; each long list is split into pieces of its own.
+//! Result of a remote flow end (`EndResult`), serialised in pieces of bounded size: counts in one piece, each long
+//! list (samples, times, arrivals) in further pieces.
 
 use crate::sockets::endpoint::Report;
 use crate::sockets::tcp_info_log::TcpInfoLog;
@@ -11,43 +10,43 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use transport::app::stats::AppStats;
 
-/// Result of a flow end.
+/// Result of a flow end on a remote host.
 #[derive(Clone, Default, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EndResult {
     /// Index of the flow.
     pub flow: usize,
-    /// It is the active end.
+    /// Active end of the flow.
     pub opens: bool,
-    /// End of its work, ns.
+    /// End of its workload, ns from t = 0.
     pub finished_ns: Option<u64>,
-    /// Bytes received; bytes written at the sender of bulk data.
+    /// Bytes received; at the sender of bulk data, bytes written.
     pub bytes: u64,
-    /// Bytes written by a workload on all connections together.
+    /// Bytes written on all connections together.
     pub written: u64,
     /// Connections opened or accepted.
     pub connections: u64,
-    /// Pages aborted.
+    /// Number of aborted web pages.
     pub aborted: u64,
-    /// Messages sent.
+    /// Number of messages sent.
     pub sent: u64,
     /// Bytes of completely received messages.
     #[serde(rename = "whole")]
     pub message_bytes: u64,
     /// First error.
     pub fault: Option<String>,
-    /// Last `TCP_INFO`.
+    /// Last `TCP_INFO` sample.
     pub info: TcpInfo,
-    /// Counters of its namespace.
+    /// Kernel counters of its namespace.
     pub counters: BTreeMap<String, u64>,
-    /// Long lists, sent separately.
+    /// Long lists, transferred separately.
     #[serde(skip)]
     pub lists: Lists,
 }
 
-/// Long lists of a result.
+/// Long lists of the result.
 #[derive(Clone, Default, Debug, PartialEq)]
 pub struct Lists {
-    /// `TCP_INFO` samples with changes, and their times in s.
+    /// Changed `TCP_INFO` samples with their times in s.
     pub history: Vec<(f64, TcpInfo)>,
     /// Final `TCP_INFO` of each connection.
     pub lasts: Vec<TcpInfo>,
@@ -62,7 +61,7 @@ pub struct Lists {
 }
 
 base::named! {
-    /// Kind of one of [`Lists`].
+    /// Name of a list in [`Lists`].
     #[derive(PartialOrd, Ord, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum List {
@@ -81,9 +80,9 @@ base::named! {
     }
 }
 
-/// Most entries per piece: `LOOKS` for `TCP_INFO` samples of about 500 bytes of JSON, `OTHERS` for entries
-/// below 50 bytes.
+/// Upper limit of `TCP_INFO` samples in one piece; a sample has about 500 bytes of JSON.
 const LOOKS: usize = 1000;
+/// Upper limit of other entries in one piece; an entry has less than 50 bytes of JSON.
 const OTHERS: usize = 1 << 14;
 
 fn pieces<T: Serialize>(list: List, of: &mut Vec<T>, most: usize, say: &mut impl FnMut(List, Vec<u8>)) {
@@ -99,7 +98,7 @@ fn more<T: serde::de::DeserializeOwned>(of: &mut Vec<T>, bytes: &[u8]) -> Result
 }
 
 impl Lists {
-    /// Takes the lists out in pieces and passes each to `say`, in order.
+    /// Moves the lists out in pieces, and passes each piece to `say` in order.
     pub fn take_apart(&mut self, mut say: impl FnMut(List, Vec<u8>)) {
         pieces(List::History, &mut self.history, LOOKS, &mut say);
         pieces(List::Lasts, &mut self.lasts, LOOKS, &mut say);
@@ -126,7 +125,7 @@ impl Lists {
 }
 
 impl EndResult {
-    /// Result from a report.
+    /// Result of the flow end `(flow, opens)` from its report.
     pub(crate) fn of((flow, opens): (usize, bool), report: Report, counters: BTreeMap<String, u64>) -> Self {
         let Report { external, watch, lasts, written, fault, send_times, arrivals, .. } = report;
         let ExternalReport { finished, received, connections, stats } = external;
@@ -155,7 +154,7 @@ impl EndResult {
         }
     }
 
-    /// Report as of a local end; the lists are moved out.
+    /// Report of the flow end, as a local end gives it; the lists are moved out.
     pub(crate) fn report(&mut self) -> Report {
         let Lists { history, lasts, responses, pages, send_times, arrivals } =
             std::mem::take(&mut self.lists);
@@ -186,7 +185,7 @@ impl EndResult {
 mod tests {
     use super::*;
 
-    /// A result survives transport in any number of pieces.
+    /// A result is unchanged by transport in any number of pieces.
     #[test]
     fn an_end_elsewhere_tells_as_one_here() {
         let at = Time::from_nanos;

@@ -1,7 +1,7 @@
-//! Controller side of remote namespaces: orders, devices and returned results.
+//! Controller session with remote hosts (`RemoteSession`): orders from the model, devices of remote nodes and flow
+//! ends, start, results.
 //!
-//! Orders follow from the model. Devices represent resources on other hosts, and their results are merged
-//! with local ones. Without remote hosts, all operations are no-ops.
+//! Without remote hosts, all operations do nothing.
 
 use super::hosts::{CommandOrder, EndOrder, MachineOrder, Orders, RemoteHosts, RemoteResults};
 use crate::accuracy::lateness::Timing;
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use transport::tcp::Role;
 
-/// Orders to remote hosts and their results.
+/// Orders to remote hosts, their devices and results.
 pub(crate) struct RemoteSession<'a> {
     by: Option<&'a dyn RemoteHosts>,
     held: Vec<bool>,
@@ -33,7 +33,7 @@ pub(crate) struct RemoteSession<'a> {
 }
 
 impl<'a> RemoteSession<'a> {
-    /// Sends the orders for the nodes that remote hosts hold.
+    /// Sends the orders for the nodes on remote hosts and takes their devices.
     pub(crate) fn prepare(
         model: &Model,
         (seed, realtime): (Seed, bool),
@@ -111,22 +111,22 @@ impl<'a> RemoteSession<'a> {
         self.by.is_some()
     }
 
-    /// Whether a remote host holds this node.
+    /// Whether the node is on a remote host.
     pub(crate) fn holds(&self, node: usize) -> bool {
         self.held.get(node).copied().unwrap_or(false)
     }
 
-    /// Device of the machine at a node, if a remote host holds it.
+    /// Device of a node with commands, if the node is on a remote host.
     pub(crate) fn machine(&mut self, node: usize) -> Option<Device> {
         self.machines.remove(&node)
     }
 
-    /// Device of a flow end, if a remote host holds it.
+    /// Device of a flow end, if the end is on a remote host.
     pub(crate) fn end(&mut self, at: (usize, bool)) -> Option<Device> {
         self.ends.remove(&at)
     }
 
-    /// Starts all hosts by this clock.
+    /// Starts all remote hosts on this clock.
     pub(crate) fn start(&self, clock: Clock) -> Result<(), Error> {
         self.by.map_or(Ok(()), |by| by.start(clock))
     }
@@ -141,7 +141,7 @@ impl<'a> RemoteSession<'a> {
         attended
     }
 
-    /// Collects results; command output goes to `outputs`, or stays in `written`.
+    /// Collects the results; command output goes to `outputs`, or to `written` if it stays in memory.
     pub(crate) fn finish(
         &mut self,
         (ends, written): (&mut [CommandExit], &mut [[Vec<u8>; 2]]),
@@ -185,7 +185,7 @@ impl<'a> RemoteSession<'a> {
         found.map_or_else(Report::default, |end| end.report())
     }
 
-    /// Counters of its namespace.
+    /// Kernel counters of a flow end on a remote host.
     pub(crate) fn counters(&self, at: (usize, bool)) -> BTreeMap<String, u64> {
         let found = self.returned.ends.iter().find(|end| (end.flow, end.opens) == at);
         found.map(|end| end.counters.clone()).unwrap_or_default()

@@ -1,7 +1,7 @@
-//! Worker side of a distributed emulation: owns namespaces, sockets and commands of a repetition.
+//! Worker of an emulation on a remote host (`Worker`): creates the ordered namespaces, sockets and commands, runs them
+//! on the given clock, returns results.
 //!
-//! It creates the ordered resources, runs them by the given clock, and returns the results. [`Worker`] owns
-//! every resource and releases it on drop.
+//! The worker owns every resource and releases it on drop.
 
 use super::hosts::{CommandOrder, CommandResult, EndOrder, KernelSettings, Orders, RemoteResults};
 use super::results::EndResult;
@@ -24,13 +24,13 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Prepared resources of an order.
+/// Prepared resources of one repetition.
 pub struct Worker {
     made: Resources,
     ends: Vec<End>,
 }
 
-/// Resources shared by several threads.
+/// Nodes and commands, shared by several threads.
 struct Resources {
     machines: Vec<(String, Namespace)>,
     commands: Vec<PreparedCommand>,
@@ -42,7 +42,7 @@ struct End {
     part: Part,
 }
 
-/// A prepared command; a server also has its keeper.
+/// Prepared command; a server also has its keeper.
 #[derive(Debug)]
 struct PreparedCommand {
     outputs: Memory,
@@ -51,11 +51,11 @@ struct PreparedCommand {
 }
 
 impl Worker {
-    /// Creates the ordered resources and starts the servers. Returns the devices too: those of the machines,
-    /// then those of flow ends.
+    /// Creates the ordered resources and starts the servers. Also returns the devices: of the nodes, then of the flow
+    /// ends.
     ///
     /// # Errors
-    /// [`Error::Rights`]; an error of the kernel; an invalid order.
+    /// [`netns::Error::Rights`]; an error of the kernel; an invalid order.
     pub fn prepare(
         orders: Orders,
         around: &Surroundings,
@@ -94,8 +94,8 @@ impl Worker {
         Ok((Worker { made, ends }, devices))
     }
 
-    /// Runs by this clock until `over`, which also ends whatever still runs. Calls `done` for each flow end
-    /// and each command other than servers when it is done.
+    /// Runs on this clock until `over`, then ends all flow ends and commands. Calls `done` for each flow end, and for
+    /// each command that is not a server, when it is done.
     ///
     /// # Errors
     /// A command could not be started; an error of the kernel.
@@ -144,7 +144,7 @@ impl Worker {
                     })
                 })
                 .collect();
-            // A run with machines only lasts until it is stopped.
+            // A run without flow ends and commands lasts until `over`.
             while !over.load(Ordering::Relaxed) {
                 sys::wait_for(-1, false, 20);
             }
@@ -204,7 +204,7 @@ impl Resources {
     }
 }
 
-/// Report of an end whose thread has panicked.
+/// Report of a flow end whose thread has panicked.
 fn failed() -> Report {
     Report { fault: Some("it failed in the middle".into()), ..Report::default() }
 }
@@ -215,7 +215,7 @@ impl EndOrder {
     }
 }
 
-/// Result of a command with its output.
+/// Result of a command, with its output.
 fn command_result(
     order: &CommandOrder,
     ready: &mut PreparedCommand,
@@ -233,7 +233,7 @@ fn command_result(
     Ok(result)
 }
 
-/// Applies the kernel settings of a machine or flow end. A remote order may only change network settings.
+/// Applies kernel settings to a namespace. A remote order may only set network settings.
 fn set(space: &Namespace, linux: &KernelSettings) -> Result<(), Error> {
     if let Some((name, _)) = linux.sysctl.iter().find(|(name, _)| !name.starts_with("net.")) {
         return Err(Error::of(format!("setting {name}"))(io::ErrorKind::PermissionDenied.into()));
@@ -248,13 +248,13 @@ fn set(space: &Namespace, linux: &KernelSettings) -> Result<(), Error> {
     Ok(())
 }
 
-/// Which descriptors are readable, after at most `ms` milliseconds.
+/// Which descriptors are readable; waits for at most `ms` milliseconds.
 pub fn readable(fds: &[RawFd], ms: i32) -> Vec<bool> {
     sys::readable(fds, Some(ms))
 }
 
-/// Prepares the calling thread to carry packets: real-time priority if permitted, no timer slack, no further
-/// privileges. True if it has the priority.
+/// Prepares the calling thread to relay packets: real-time priority if permitted, no timer slack, no privileges any
+/// more. Returns whether it has real-time priority.
 pub fn settle_in() -> bool {
     sys::punctual();
     let realtime = sys::real_time(sys::DRIVER).is_ok();

@@ -1,4 +1,5 @@
-//! Commands of a repetition: jobs in the namespaces of their nodes, servers that start before t = 0, and their results.
+//! Commands of a repetition (`Commands`): jobs in the namespaces of their nodes, servers that start before t = 0,
+//! threads, outputs and results.
 
 use super::nodes::CommandNodes;
 use crate::remote::session::RemoteSession;
@@ -18,17 +19,17 @@ use std::thread::{Scope, ScopedJoinHandle};
 
 /// Commands of a model, by index in the model.
 pub(super) struct Commands<'a> {
-    /// Commands to be started at this host.
+    /// Commands of this host that are not started yet.
     jobs: Vec<Option<Job<'a>>>,
-    /// Servers that run before t = 0.
+    /// Servers already started, by index of the command.
     servers: Vec<(usize, Keeper)>,
     /// Execution record of each command.
     pub(super) ended: Vec<CommandExit>,
-    /// Output kept in memory.
+    /// Output in memory, of commands whose output is not written to files.
     memories: Vec<Option<Memory>>,
 }
 
-/// Threads that wait for commands, by position of the command.
+/// Threads that supervise commands, with the index of the command.
 pub(super) type Workers<'scope> = Vec<(usize, ScopedJoinHandle<'scope, Result<CommandExit, Error>>)>;
 
 impl<'a> Commands<'a> {
@@ -53,7 +54,7 @@ impl<'a> Commands<'a> {
         Ok(Commands { jobs, servers: Vec::new(), ended, memories })
     }
 
-    /// Starts the servers whose start is t = 0, and waits until each listens. Their packets cross the network at once.
+    /// Starts the servers whose start time is t = 0, and waits until each listens.
     pub(super) fn serve(
         &mut self,
         model: &Model,
@@ -69,13 +70,13 @@ impl<'a> Commands<'a> {
         Ok(())
     }
 
-    /// Commands whose end the run waits for; servers are not among them.
+    /// Number of commands on this host that the run waits for (all except servers).
     pub(super) fn awaited(&self, model: &Model) -> usize {
         (0..self.jobs.len()).filter(|i| is_awaited(model, *i)).count()
     }
 
-    /// Starts a thread for each command and each server. A thread calls `done` when a command ends that the run waits
-    /// for, and sets `over` when the command in front of the user ends.
+    /// Starts a thread for each command and each server. The thread calls `done` when a command ends that the run
+    /// waits for, and sets `over` when the foreground command ends.
     pub(super) fn start<'scope, 'env>(
         &mut self,
         scope: &'scope Scope<'scope, 'env>,
@@ -115,7 +116,7 @@ impl<'a> Commands<'a> {
         workers
     }
 
-    /// Output kept in memory.
+    /// Output kept in memory, for each command.
     pub(super) fn written(&mut self) -> Result<Vec<[Vec<u8>; 2]>, Error> {
         let memories = self.memories.iter_mut().zip(&mut self.ended);
         memories
@@ -141,7 +142,7 @@ fn is_awaited(model: &Model, command: usize) -> bool {
     model.commands.get(command).is_some_and(|c| !c.serves)
 }
 
-/// A prepared command, and the memory for its output if it is kept there.
+/// Prepared job of a command, and the memory for its output, if it is kept in memory.
 fn job<'a>(
     model: &Model,
     command: &Command,

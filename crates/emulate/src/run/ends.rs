@@ -1,6 +1,7 @@
-//! Real flow ends: a network namespace with a device for each kernel or program.
+//! Flow ends with kernels or programs (`RealFlow`): namespaces and devices, threads of the workload, reports, kernel
+//! facts of the flow.
 //!
-//! Each local end runs its half of the workload in a thread. The opposite end may be a model in the network.
+//! The opposite end of a flow may be a model in the network.
 
 use crate::driver::{Gateway, PortOwner};
 use crate::remote::session::RemoteSession;
@@ -32,38 +33,37 @@ use transport::tcp::Role;
 
 /// Kind of a flow end.
 enum EndKind {
-    /// Sockets and a thread of the laboratory, in a network namespace.
+    /// Sockets and a workload thread, in a network namespace.
     Sockets(Namespace, Part),
     /// A program in a network namespace.
     Program(Box<Program>),
-    /// An end on another host.
+    /// Flow end on another host.
     Away,
     /// A model in the network.
     Model,
 }
 
-/// A flow with a kernel or a program at one or both ends.
+/// Flow with a kernel or a program at one or both ends.
 pub(crate) struct RealFlow {
     /// Index in the model.
     pub(crate) flow: usize,
     pub(crate) ends: Ends,
     limit: Time,
-    /// Active and passive end.
+    /// Active end and passive end.
     players: [EndKind; 2],
     plan: Flow,
     seed: Seed,
-    /// Most bytes of a message per datagram, for datagram flows.
+    /// Upper limit of message bytes in a datagram, for datagram flows.
     payload: Option<u32>,
 }
 
-/// Threads of the active and the passive end, as far as they are local.
+/// Threads of the active and of the passive end, if the end is local.
 pub(crate) type Workers<'scope> = [Option<ScopedJoinHandle<'scope, Report>>; 2];
 
-/// Sysctl settings applied before those of the scenario. A run must not depend on TCP metrics cached by an
-/// earlier one.
+/// Sysctl settings applied before those of the scenario: no TCP metrics cached by an earlier run are used.
 const ALWAYS: &[(&str, &str)] = &[("net.ipv4.tcp_no_metrics_save", "1")];
 
-/// Context for both ends of a flow.
+/// Inputs for both ends of a flow.
 pub(crate) struct FlowContext<'a> {
     pub(crate) model: &'a Model,
     pub(crate) around: &'a Surroundings,
@@ -71,7 +71,7 @@ pub(crate) struct FlowContext<'a> {
     pub(crate) limit: Time,
 }
 
-/// Place of an end, before its sockets are created.
+/// Location of a flow end, before its sockets are created.
 enum EndPlace {
     Space(Namespace),
     Away,
@@ -79,7 +79,7 @@ enum EndPlace {
 }
 
 impl RealFlow {
-    /// Sets up both ends, or their remote devices; None if no kernel takes part.
+    /// Creates both ends, or takes their remote devices; None if neither end has a kernel or program.
     pub(crate) fn new(
         index: usize,
         ends: Ends,
@@ -148,13 +148,13 @@ impl RealFlow {
         Ok(())
     }
 
-    /// Number of ends that signal completion; models are polled, and programs are not awaited.
+    /// Number of ends that signal completion: models are polled, and programs are not awaited.
     pub(crate) fn awaited(&self) -> usize {
         let awaited = |player: &&EndKind| matches!(player, EndKind::Sockets(..) | EndKind::Away);
         self.players.iter().filter(awaited).count()
     }
 
-    /// Starts the local threads; each awaited end calls `done` once.
+    /// Starts the threads of local ends; each awaited end calls `done` once.
     pub(crate) fn start<'scope, 'env>(
         &'env mut self,
         scope: &'scope Scope<'scope, 'env>,
@@ -170,7 +170,7 @@ impl RealFlow {
         })
     }
 
-    /// Whether packets in flight at the end matter: datagrams are not acknowledged.
+    /// Whether the run waits for packets in flight at the end: datagrams are not acknowledged.
     pub(crate) fn trails(&self) -> bool {
         self.payload.is_some()
     }
@@ -180,8 +180,8 @@ impl RealFlow {
         self.players.iter().any(|player| matches!(player, EndKind::Away))
     }
 
-    /// Completes the reports of two ends on different hosts: completion time of the passive end, and message
-    /// statistics of the receiver.
+    /// Completes the reports of two ends on different hosts: completion time of the passive end, message statistics of
+    /// the receiver.
     pub(crate) fn settle(&self, [from, to]: &mut [Report; 2]) {
         if !self.is_apart() || self.plan.app.bulk().is_some() {
             return;
@@ -205,18 +205,18 @@ impl RealFlow {
     /// Whether the workload was completed.
     pub(crate) fn complete(&self, [from, to]: &[Report; 2]) -> bool {
         let timed = matches!(self.plan.app, App::Bulk { lasts: Some(_), .. });
-        // Workloads of models are polled in the network; the model also determines when a program is done.
+        // Workloads of models are polled in the network; with a program, the opposite model determines completion.
         let [writes, reads] =
             self.players.each_ref().map(|player| matches!(player, EndKind::Sockets(..) | EndKind::Away));
         (!writes || from.external.finished.is_some()) && (!reads || timed || to.external.finished.is_some())
     }
 
-    /// Packets dropped by its devices.
+    /// Packets dropped by the devices of local ends.
     pub(crate) fn overrun(&self) -> Result<u64, Error> {
         self.players.iter().filter_map(EndKind::space).map(|space| Ok(space.overrun()?)).sum()
     }
 
-    /// Facts of its kernels. `TCP_INFO` is that of the end that wrote more.
+    /// Kernel facts of the flow. `TCP_INFO` is that of the end that wrote more bytes.
     pub(crate) fn facts(
         &self,
         reports: &[Report; 2],
@@ -237,7 +237,7 @@ impl RealFlow {
         };
         let mut facts = FlowFacts {
             info: watch.info,
-            // A zero state means that no connection existed.
+            // A state of 0 means that no connection existed.
             connections: lasts.iter().filter(|info| info.state != 0).copied().collect(),
             history: watch.history.clone(),
             from: counters(&self.players[0], true)?,
@@ -252,7 +252,7 @@ impl RealFlow {
 }
 
 impl EndKind {
-    /// Local namespace, if any.
+    /// Namespace of a local end.
     fn space(&self) -> Option<&Namespace> {
         match self {
             EndKind::Sockets(space, _) => Some(space),
@@ -262,7 +262,7 @@ impl EndKind {
     }
 }
 
-/// Address of an end. Opposite a model it is the address that the model writes into its packets.
+/// Address of an end; opposite a model, the address that the model writes into its packets.
 fn address(opens: bool, ip: Ip, mixed: bool) -> IpAddr {
     if !mixed {
         return endpoint::address(opens, ip);
@@ -270,7 +270,7 @@ fn address(opens: bool, ip: Ip, mixed: bool) -> IpAddr {
     ADDRESSES[usize::from(ip == Ip::V6)][usize::from(!opens)]
 }
 
-/// Creates a local end and its device.
+/// Creates the namespace and device of a local end.
 fn here(linux: &Linux, at: IpAddr) -> Result<(Namespace, Device), Error> {
     let space = endpoint::space(linux.ip)?;
     for (name, value) in ALWAYS {

@@ -1,8 +1,8 @@
-//! One repetition in real time: namespaces, devices and sockets around the network of the model.
+//! One repetition of an emulation in real time (`once`, `play`): namespaces, devices, commands and wires around the
+//! network of a model, and results.
 //!
-//! As in virtual time, except for the clock. Each real flow end and each machine gets a namespace with a
-//! device, and the driver runs until all workloads are done. Remaining packets are then simulated without
-//! waiting, so that every packet's fate is known ([`lab::run`]).
+//! The driver runs until all workloads are done. Remaining packets are then simulated without waiting, so that every
+//! packet's fate is known ([`lab::run`]).
 
 mod commands;
 pub(crate) mod ends;
@@ -35,13 +35,13 @@ use scenario::Model;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
-/// Time from the end of the preparation to t = 0, for threads to start, also with several runs in parallel.
+/// Time from the end of the preparation to t = 0, in which threads start, also with parallel runs.
 const LEAD: Span = Span::from_millis(100);
 /// Time from the end of the preparation to t = 0 with remote hosts.
 const LEAD_BETWEEN_HOSTS: Span = Span::from_millis(500);
 
-/// Plays repetition `repetition` of a model in real time. Flows of the model TCP share the network at their
-/// exact logical times. `stop`, once set, ends the run early.
+/// Runs repetition `repetition` of a model in real time. Flows of the TCP model run in the same network at their exact
+/// logical times. `stop`, once set, ends the run early.
 ///
 /// # Errors
 /// [`netns::Error::Rights`] if there are kernel flows and the process may not create namespaces or devices;
@@ -55,10 +55,10 @@ pub fn once(
     play(model, repetition, options, &Surroundings::default(), stop)
 }
 
-/// As [`once`], for a model with commands; `around` is their environment.
+/// Like [`once`], for a model with commands; `around` is their environment.
 ///
 /// # Errors
-/// As of [`once`].
+/// The errors of [`once`], and those of commands, wires and remote hosts.
 pub fn play(
     model: &Model,
     repetition: u64,
@@ -75,12 +75,12 @@ pub fn play(
     };
     let ran = ran.ok_or(Error::Stopped)?;
     let Played { facts, commands, written, wires, timing, capture } = clock.played;
-    // Counters of the wire's ends include packets that arrived during the final simulation.
+    // Counters at the ends of a wire include packets that arrived in the final simulation.
     let wires = wires.facts(model, &ran.world.network);
     Ok(EmulationOutcome { ran, facts, commands, written, wires, timing, capture })
 }
 
-/// Runs a repetition with programs that serve links. A fault of one stops the run.
+/// Runs a repetition with link processes. A fault of a link process stops the run.
 fn with_programs(
     model: &Model,
     repetition: u64,
@@ -90,7 +90,7 @@ fn with_programs(
     let (sender, faults) = link_process::faults();
     let stop = clock.stop;
     let (ran, first) = std::thread::scope(|scope| {
-        // The thread ends when all senders of faults are dropped.
+        // The thread ends at the first fault, or when all senders are dropped.
         let watch = scope.spawn(move || {
             let first = faults.recv().ok();
             stop.fetch_or(first.is_some(), Ordering::Relaxed);
@@ -110,7 +110,7 @@ fn with_programs(
     }
 }
 
-/// Real time with the programs of links.
+/// Clock in real time, with link processes attached.
 struct Attached<'a, 'b> {
     clock: &'a mut RealTime<'b>,
     faults: Sender<String>,
@@ -129,7 +129,7 @@ impl run::Clock for Attached<'_, '_> {
     }
 }
 
-/// Real time: the machine's clock, and real stacks at the ends of the network.
+/// Clock in real time, with real stacks at the ends of the network.
 struct RealTime<'a> {
     options: &'a Options,
     around: &'a Surroundings,
@@ -137,7 +137,7 @@ struct RealTime<'a> {
     played: Played,
 }
 
-/// Results of a repetition in real time, beside the measurements of its flows.
+/// Results of a repetition in real time, in addition to the measurements of its flows.
 #[derive(Default)]
 struct Played {
     facts: Vec<Option<FlowFacts>>,
@@ -148,7 +148,7 @@ struct Played {
     capture: Option<Capture>,
 }
 
-/// Resources outside of the network: stacks, machines and ends of wires, local and remote.
+/// Resources outside of the network: flow ends, nodes with commands, ends of wires, local and remote.
 struct Outside<'a> {
     ordered: RemoteSession<'a>,
     reals: Vec<RealFlow>,
@@ -157,7 +157,7 @@ struct Outside<'a> {
     stage: CommandNodes,
     wires: Wires,
     gateways: Vec<Gateway>,
-    /// Kept until the end; dropping it disconnects the networks.
+    /// Kept until the end, since dropping it ends the uplink.
     _uplink: Option<Keeper>,
 }
 
@@ -252,7 +252,7 @@ impl run::Clock for RealTime<'_> {
 }
 
 impl RealTime<'_> {
-    /// Prepares the driver for t = 0.
+    /// Prepares driver and capture for t = 0.
     fn begin(
         &self,
         driver: &mut Driver,
@@ -269,7 +269,7 @@ impl RealTime<'_> {
         driver.live = self.around.live.clone();
     }
 
-    /// Opens the socket for `williwaw trigger`, if the run has a name.
+    /// Opens the trigger socket, if the run has a name.
     fn triggers(
         &self,
         driver: &mut Driver,
@@ -287,13 +287,14 @@ impl RealTime<'_> {
     }
 }
 
-/// Position of a gateway in captures.
+/// Name and framing of a gateway's packet port in the capture.
 fn spot(run: &Run<'_>, wires: &Wires, gateway: &Gateway) -> CapturedPort {
     let framing = wires.framing(run.model, gateway.packet_port);
     CapturedPort { name: run.name_of(gateway.packet_port), element: gateway.packet_port, framing }
 }
 
-/// Hands the reports of kernel flow ends to their ports: the facts of each flow, and whether all workloads were done.
+/// Passes the reports of flow ends to their packet ports. Returns the facts of each flow, and whether all workloads
+/// were completed.
 fn settle(
     run: &mut Run<'_>,
     reals: &[RealFlow],

@@ -1,7 +1,5 @@
-//! Machines of commands: namespaces, devices, addresses and host names.
-//!
-//! Each node with commands gets a network namespace with a device, addresses known to all machines, and the
-//! host names of all of them.
+//! Nodes with commands (`CommandNodes`): network namespace, device, addresses of each, and host names of all in
+//! `/etc/hosts` format.
 
 use crate::driver::{Gateway, PortOwner};
 use crate::remote::session::RemoteSession;
@@ -15,28 +13,28 @@ use path::{ElementId, Network};
 use scenario::Model;
 use scenario::model::Linux;
 
-/// A node at which commands run.
+/// Node at which commands run, on this host.
 #[derive(Debug)]
 pub(crate) struct CommandNode {
-    /// Index in the model.
+    /// Index of the node in the model.
     pub(crate) node: usize,
     /// Network namespace.
     pub(crate) space: Namespace,
 }
 
-/// Machines of a repetition.
+/// Nodes with commands of a repetition.
 #[derive(Debug)]
 pub(crate) struct CommandNodes {
     pub(crate) machines: Vec<CommandNode>,
-    /// Names and addresses, in the format of `/etc/hosts`.
+    /// Host names and addresses in the format of `/etc/hosts`.
     pub(crate) hosts: String,
 }
 
 impl CommandNodes {
-    /// Creates the machines of a model with these packet ports.
+    /// Creates the nodes with commands of a model, for the given packet ports.
     ///
     /// # Errors
-    /// [`Error::Rights`]; an error of the kernel.
+    /// [`netns::Error::Rights`]; an error of the kernel.
     pub(crate) fn new(
         model: &Model,
         packet_ports: &[ElementId],
@@ -74,7 +72,7 @@ impl CommandNodes {
         Ok(stage)
     }
 
-    /// Machine at a node.
+    /// Node with this index.
     pub(crate) fn at(&self, node: usize) -> Result<&CommandNode, Error> {
         let found = self.machines.iter().find(|machine| machine.node == node);
         found
@@ -82,10 +80,10 @@ impl CommandNodes {
     }
 }
 
-/// Creates a machine at this host, and its device.
+/// Creates the namespace of a node on this host, and its device.
 fn here(linux: &Linux, node: usize, beyond: Option<usize>, level: u8) -> Result<(Namespace, Device), Error> {
     let space = Namespace::machine()?;
-    // A run must not depend on TCP metrics cached by an earlier one.
+    // TCP metrics cached by an earlier run are not used.
     space.set("net.ipv4.tcp_no_metrics_save", "1")?;
     if let Some(cc) = &linux.cc {
         space.set("net.ipv4.tcp_congestion_control", cc)?;

@@ -1,4 +1,5 @@
-//! Threads of a repetition in real time: the driver, kernel flow ends, commands, remote hosts, triggers.
+//! Threads of a repetition in real time: driver, flow ends, commands, remote hosts, trigger socket; end of the run by
+//! completion, limit or stop.
 
 use super::commands::Commands;
 use super::ends::RealFlow;
@@ -13,7 +14,7 @@ use netns::clock::Clock;
 use scenario::Model;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Time within which a stack notices the end of a run.
+/// Time after the limit within which workloads are expected to end.
 const GRACE: Span = Span::from_secs(2);
 
 /// State shared by all threads.
@@ -26,7 +27,7 @@ pub(super) struct Threads<'a> {
     pub(super) stop: &'a AtomicBool,
     pub(super) ordered: &'a RemoteSession<'a>,
     pub(super) trigger_socket: Option<&'a TriggerSocket>,
-    /// The ends are those of a wire, whose completion is not known.
+    /// The ends of the network are those of a wire, whose completion is unknown.
     pub(super) wired: bool,
 }
 
@@ -34,8 +35,8 @@ pub(super) struct Threads<'a> {
 type Reports = Vec<[Option<Report>; 2]>;
 
 impl Threads<'_> {
-    /// Runs all threads until the driver is done. Returns whether all workloads in the network are done, and
-    /// the reports.
+    /// Runs all threads until the driver ends. Returns whether all workloads were completed, and the reports of local
+    /// flow ends.
     pub(super) fn run(
         &self,
         model: &Model,
@@ -69,14 +70,14 @@ impl Threads<'_> {
                     let modelled = pending.is_over(network);
                     let idle = working.load(Ordering::Acquire) == 0;
                     complete = idle && modelled && !self.wired && !(trails && network.bodies() > 0);
-                    // Losing another host also sets `over`.
+                    // The loss of a remote host also sets `over`.
                     let left = over.load(Ordering::Relaxed) || self.stop.load(Ordering::Relaxed);
                     complete || left || self.is_late(now, idle)
                 });
                 over.store(true, Ordering::Relaxed);
                 result
             });
-            // No further privileges are needed, except by commands still to be started.
+            // The calling thread keeps its privileges for commands that are started later.
             let driven = driving.join();
             let reports: Reports = workers
                 .into_iter()
@@ -93,13 +94,13 @@ impl Threads<'_> {
         Ok((complete, reports))
     }
 
-    /// Whether the limit ends the run. A command in front of the user has none.
+    /// Whether the time limit ends the run. A run with a foreground command has no limit.
     fn is_late(&self, now: Time, idle: bool) -> bool {
         now > self.limit && (idle || now > self.limit + GRACE) && self.around.foreground.is_none()
     }
 }
 
-/// Result of a thread; a panic is propagated.
+/// Result of a thread; a panic is resumed.
 fn joined<T>(result: std::thread::Result<T>) -> T {
     result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

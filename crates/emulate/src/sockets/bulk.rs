@@ -1,7 +1,5 @@
-//! Bulk transfer over kernel sockets, with `TCP_INFO` samples.
-//!
-//! One direction of data. One end connects and writes, the other accepts and reads, each in a thread in its
-//! own namespace. The writer samples the kernel's `TCP_INFO`.
+//! Bulk transfer over kernel sockets: the active end connects and writes, the passive end accepts and reads, with
+//! `TCP_INFO` samples of the writer.
 
 use super::reader;
 use super::tcp_info_log::TcpInfoLog;
@@ -18,7 +16,7 @@ use std::os::fd::AsRawFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Port of the reading end: discard (RFC 863).
+/// Port of the passive end: discard (RFC 863).
 pub(crate) const PORT: u16 = 9;
 
 /// Plan of a bulk transfer.
@@ -28,39 +26,39 @@ pub(crate) struct BulkPlan {
     pub(crate) start: Time,
     /// End of the run.
     pub(crate) limit: Time,
-    /// Bytes to send; none: unlimited.
+    /// Bytes to send; None: unlimited.
     pub(crate) bytes: Option<u64>,
-    /// Duration; none: until all bytes are acknowledged.
+    /// Duration of the transfer; None: until all bytes are acknowledged.
     pub(crate) lasts: Option<Span>,
-    /// Read rate of the receiving application; none: unlimited.
+    /// Read rate of the receiving application; None: unlimited.
     pub(crate) reads: Option<ReadLimit>,
 }
 
-/// Result of an end.
+/// Result of one end of a bulk transfer.
 #[derive(Default, Debug)]
 pub(crate) struct BulkResult {
-    /// End of its work.
+    /// Time at which the transfer was done at this end.
     pub(crate) finished: Option<Time>,
-    /// Bytes read, or written.
+    /// Bytes read by the receiver, or written by the sender.
     pub(crate) bytes: u64,
     /// `TCP_INFO` log of the writer.
     pub(crate) watch: TcpInfoLog,
     /// First error.
     pub(crate) fault: Option<String>,
-    /// Kept open until the network is idle: a reset must not overtake an ACK.
+    /// Kept open until the network is idle, so that a reset does not overtake an ACK.
     pub(crate) stream: Option<TcpStream>,
 }
 
-/// Interval of `TCP_INFO` samples, ms.
+/// Interval of `TCP_INFO` samples and of polling, ms.
 const LOOK: i32 = 10;
 /// `TCP_ESTABLISHED` of `TCP_INFO`.
 const ESTABLISHED: u8 = 1;
-/// Limit of unsent bytes in the kernel, for a transfer that may end at any time.
+/// Limit of unsent bytes in the kernel for a transfer of fixed duration.
 const UNSENT: u32 = 1 << 14;
 /// Bytes per write.
 const CHUNK: usize = 1 << 16;
 
-/// Listening socket at all addresses of this IP version.
+/// Listening socket at all addresses of this IP version, in the namespace.
 pub(crate) fn listen(space: &Namespace, ip: Ip) -> Result<TcpListener, Error> {
     space.inside(|| {
         let listener = TcpListener::bind((any(ip), PORT)).map_err(Error::of("listening"))?;
@@ -69,7 +67,7 @@ pub(crate) fn listen(space: &Namespace, ip: Ip) -> Result<TcpListener, Error> {
     })
 }
 
-/// Unspecified address.
+/// Unspecified address of an IP version.
 pub(crate) fn any(ip: Ip) -> IpAddr {
     match ip {
         Ip::V4 => Ipv4Addr::UNSPECIFIED.into(),
@@ -77,7 +75,7 @@ pub(crate) fn any(ip: Ip) -> IpAddr {
     }
 }
 
-/// Reads at the passive end. Calls `done` once it has all expected bytes, and continues to read.
+/// Runs the passive end. Calls `done` once all expected bytes have arrived, and continues to read.
 pub(crate) fn receive(
     listener: &TcpListener,
     job: BulkPlan,
@@ -85,7 +83,7 @@ pub(crate) fn receive(
     stop: &AtomicBool,
     done: impl FnOnce(),
 ) -> BulkResult {
-    // The socket exists; no privileges are needed from here on.
+    // The socket exists, so no privileges are needed.
     let _ = sys::drop_rights();
     let mut bulk_result = BulkResult::default();
     let mut done = Some(done);
@@ -157,14 +155,14 @@ fn read_all(
     Ok(())
 }
 
-/// Socket of the writing end, in its namespace.
+/// Socket of the active end, in its namespace.
 pub(crate) fn socket(space: &Namespace, cc: Option<&str>, ip: Ip) -> Result<TcpStream, Error> {
     let what =
         cc.map_or("making a socket".into(), |cc| format!("making a socket with congestion control `{cc}`"));
     space.inside(|| sys::stream(cc, ip == Ip::V6).map_err(Error::of(what)))
 }
 
-/// Writes at the active end.
+/// Runs the active end: connects at the start time and writes.
 pub(crate) fn send(
     stream: &TcpStream,
     to: IpAddr,
@@ -202,7 +200,7 @@ fn write_all(
         sys::wait_for(stream.as_raw_fd(), true, LOOK);
     }
     if job.lasts.is_some() {
-        // Bytes buffered in the kernel at the end are still sent as long as other flows run.
+        // Bytes buffered in the kernel at the end are still sent while other flows run.
         sys::wait_below(stream.as_raw_fd(), UNSENT)?;
     }
     let zeros = vec![0; CHUNK];
@@ -230,7 +228,7 @@ fn write_all(
                 closed = true;
                 stream.shutdown(Shutdown::Write)?;
             }
-            // All data and the FIN are acknowledged when no bytes are outstanding, which needs polling.
+            // Completion (no byte outstanding) has no event, so it is polled.
             sys::wait_for(-1, false, LOOK);
             continue;
         }

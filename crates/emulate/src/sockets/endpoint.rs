@@ -1,8 +1,7 @@
-//! One end of a kernel flow: sockets and workload thread in its namespace.
+//! One end of a kernel flow (`Part`): sockets in its namespace, workload thread, report.
 //!
-//! Its sockets are in its namespace, its half of the workload runs in a thread. Two ends on one host share
-//! message boundaries in memory. Between hosts, requests carry them in band, and one-way messages are
-//! recorded on arrival (`transport::app::{band, notes}`).
+//! Two ends on one host share message boundaries in memory. Between hosts, requests carry them in band, and one-way
+//! messages are recorded on arrival (`transport::app::{in_band, arrival_log}`).
 
 use super::bulk::{self, BulkPlan};
 use super::messages::{self, MessageReceiver};
@@ -26,10 +25,10 @@ use transport::app::in_band::FixedParameters;
 use transport::app::message_stream::{MessageSchedule, StreamSink, StreamSource};
 use transport::app::request::{RequestClient, RequestServer};
 
-/// A prepared end.
+/// Prepared end of a kernel flow.
 pub(crate) struct Part {
     kind: Kind,
-    /// The other end is on another host.
+    /// The opposite end is on another host.
     apart: bool,
     /// Address of the passive end.
     to: SocketAddr,
@@ -47,20 +46,20 @@ enum Kind {
     SameHost(UdpSocket, MessageReceiver),
 }
 
-/// Result of an end.
+/// Report of a flow end.
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) external: ExternalReport,
     pub(crate) watch: TcpInfoLog,
-    /// Last `TCP_INFO` of each connection.
+    /// Last `TCP_INFO` sample of each connection.
     pub(crate) lasts: Vec<TcpInfo>,
     pub(crate) written: u64,
     pub(crate) fault: Option<String>,
     /// Send times of scheduled messages, if the receiver is on another host.
     pub(crate) send_times: Vec<Time>,
-    /// Recorded arrivals.
+    /// Recorded arrivals of messages.
     pub(crate) arrivals: Vec<Arrival>,
-    /// Kept open until the network is idle: a reset must not overtake an ACK.
+    /// Kept open until the network is idle, so that a reset does not overtake an ACK.
     pub(crate) _stream: Option<TcpStream>,
 }
 
@@ -81,8 +80,8 @@ impl From<multi::MultiResult> for Report {
     }
 }
 
-/// Address of the active or passive end: from the benchmark range of RFC 2544, or an IPv6 prefix of RFC 4193.
-/// Namespaces are isolated, so all flows may use the same addresses.
+/// Address of the active or passive end: from the benchmark range (RFC 2544) or an IPv6 prefix (RFC 4193). Namespaces
+/// are isolated, so all flows use the same addresses.
 pub(crate) fn address(opens: bool, ip: Ip) -> IpAddr {
     let last = if opens { 1 } else { 2 };
     match ip {
@@ -99,13 +98,13 @@ pub(crate) fn space(ip: Ip) -> Result<Namespace, Error> {
     })
 }
 
-/// Delay of the end report to another host. The report travels apart from the packets and must not overtake
-/// the last datagrams.
+/// Delay of the completion report to another host. The report travels apart from the packets and must not overtake the
+/// last datagrams.
 const TRAILING: Span = Span::from_millis(200);
 
 impl Part {
-    /// Creates its sockets. `opens`: it is the active end; `to`: address of the passive end; `shared`:
-    /// message boundaries, if the other end is on this host.
+    /// Creates the sockets of an end. `opens`: active end; `to`: address of the passive end; `shared`: message
+    /// boundaries, if the opposite end is on this host.
     pub(crate) fn new(
         (work, opens): (&EndWork, bool),
         (space, linux, ip): (&Namespace, &KernelSettings, Ip),
@@ -118,8 +117,8 @@ impl Part {
         let listen = || {
             let listener = bulk::listen(space, ip)?;
             if let Some(cc) = &linux.cc {
-                // Accepted connections inherit the congestion control. Setting it here also checks that the
-                // kernel has it.
+                // Accepted connections inherit the congestion control. Setting it here also checks that the kernel has
+                // it.
                 let named = || sys::congestion_control(listener.as_raw_fd(), cc);
                 named().map_err(Error::of(format!("making a socket with congestion control `{cc}`")))?;
             }
@@ -175,12 +174,12 @@ impl Part {
         Ok(Part { kind, apart, to, cc: linux.cc.clone(), log, notes })
     }
 
-    /// Runs the end in the calling thread, which enters the namespace if it creates sockets on the way; calls
+    /// Runs the end in the calling thread, which enters the namespace if it creates sockets during the run; calls
     /// `done` once.
     pub(crate) fn run(&mut self, space: &Namespace, times: Times<'_>, done: impl FnOnce()) -> Report {
         let Part { kind, apart, to, cc, log, notes } = self;
         let Times { clock, over, .. } = times;
-        // The active end knows when the workload is done; a passive end on another host never does.
+        // The active end determines completion; a passive end on another host cannot.
         let mut done = Some(done);
         if *apart && matches!(kind, Kind::Waits(..) | Kind::SameHost(..)) {
             done.take().into_iter().for_each(|done| done());
@@ -198,7 +197,7 @@ impl Part {
                     done();
                     return Report { fault: Some(error.to_string()), ..Report::default() };
                 }
-                // Some congestion controls need privileges, and sockets are created during the run.
+                // Some congestion control algorithms need privileges, and sockets are created during the run.
                 times.settle_in(cc.is_some());
                 let end = End::Opens { to: *to, cc: cc.as_deref() };
                 let meaning =
@@ -233,12 +232,12 @@ impl Part {
     }
 }
 
-/// Send times of all messages not yet taken from the first connection.
+/// Creation times of all messages not yet taken from the first connection.
 fn all(log: &MessageLog) -> Vec<Time> {
     std::iter::from_fn(|| log.take(0, u64::MAX)).map(|letter| letter.created).collect()
 }
 
-/// UDP socket; port 0 is any port, for an end that only sends.
+/// UDP socket in the namespace; port 0 is any port, for an end that only sends.
 fn datagrams(space: &Namespace, ip: Ip, port: u16) -> Result<UdpSocket, Error> {
     space.inside(|| {
         let open = || {

@@ -1,7 +1,7 @@
-//! Message workloads over UDP sockets of the kernel.
+//! Message workloads over UDP sockets of the kernel: scheduled sending, and reception with statistics or recorded
+//! arrivals.
 //!
-//! One thread sends datagrams on schedule, one receives. A datagram begins with its number; its metadata is
-//! exchanged out of band (`transport::app::datagrams`).
+//! A datagram begins with its number; its metadata are exchanged out of band (`transport::app::datagrams`).
 
 use super::multi::{MultiResult, Times};
 use base::{Span, Time};
@@ -15,14 +15,14 @@ use transport::app::datagrams::{DatagramSink, DatagramSource};
 
 /// Interval at which the end of the run is polled.
 const LOOK: Span = Span::from_millis(10);
-/// Bytes of the datagram number.
+/// Length of the datagram number, bytes.
 const NUMBER: usize = 4;
 /// Buffer size, bytes; larger than any datagram.
 const BUFFER: usize = 1 << 16;
 
-/// Receiving side.
+/// Receiver of the datagrams.
 pub(crate) enum MessageReceiver {
-    /// The sender is on this host: datagrams are accounted directly.
+    /// The sender is on this host: datagrams are evaluated directly.
     SameHost(Box<DatagramSink>),
     /// The sender is on another host: arrivals are recorded.
     Notes(ArrivalLog),
@@ -37,7 +37,7 @@ impl MessageReceiver {
     }
 }
 
-/// Sends datagrams on schedule over its own socket. Calls `done` the time `trailing` after the last one.
+/// Sends datagrams on schedule. Calls `done` after the time `trailing` from the last datagram.
 pub(crate) fn speak(
     socket: &UdpSocket,
     to: SocketAddr,
@@ -79,8 +79,7 @@ pub(crate) fn speak(
     multi_result
 }
 
-/// Receives datagrams. The sender determines the end; datagrams in flight then are still received until the
-/// network stops.
+/// Receives datagrams. The sender determines completion; datagrams in flight then are received until the network stops.
 pub(crate) fn hear(
     socket: &UdpSocket,
     ear: &mut MessageReceiver,
@@ -91,7 +90,7 @@ pub(crate) fn hear(
     let mut multi_result = MultiResult::default();
     let (mut buffer, mut done) = (vec![0; BUFFER], Some(done));
     loop {
-        // Read `over` before the socket, so that datagrams delivered by then are still read.
+        // `over` is read before the socket, so that datagrams delivered by then are still received.
         let last = over.load(Ordering::Relaxed);
         loop {
             let read = socket.recv(&mut buffer);

@@ -1,4 +1,5 @@
-//! Workloads over kernel sockets: bulk transfer, requests, messages, slow readers, programs, with `TCP_INFO` samples.
+//! Workloads over kernel sockets of a flow end: bulk transfer, slow reader, requests, messages, programs; `TCP_INFO`
+//! log; orders for remote hosts.
 
 pub(crate) mod bulk;
 pub(crate) mod endpoint;

@@ -1,8 +1,7 @@
-//! Multi-connection workloads over kernel sockets.
+//! Workloads with several TCP connections over kernel sockets: one thread per end polls the sockets, reports arrivals
+//! and timeouts to the workload, and writes its data.
 //!
-//! One thread per end owns the sockets, reports arrivals and timeouts to the workload, and writes its data.
-//! Connections have equal numbers at both ends, since the active end binds the n-th one to the n-th port. All
-//! times are those of the given clock.
+//! Connections have equal numbers at both ends: the active end binds connection n to the n-th source port.
 
 use super::bulk;
 use super::tcp_info_log::TcpInfoLog;
@@ -21,7 +20,7 @@ use transport::app::connections::{Connections, MessageLog, Workload};
 use transport::app::stats::AppStats;
 use transport::app::{Socket, in_band};
 
-/// Role of this end.
+/// Role of this end of the flow.
 pub(crate) enum End<'a> {
     /// Active: connects to this address, with this congestion control.
     Opens { to: SocketAddr, cc: Option<&'a str> },
@@ -29,17 +28,17 @@ pub(crate) enum End<'a> {
     Waits(&'a TcpListener),
 }
 
-/// Source of message boundaries.
+/// Source of message boundaries at the passive end.
 pub(crate) enum BoundarySource<'a> {
-    /// Both ends share them in memory.
+    /// Both ends share the boundaries in memory.
     Beside,
-    /// Requests carry them in band: the active end writes them, the passive end reads them.
+    /// Requests carry the boundaries in band: the active end writes them, the passive end reads them.
     InBand(&'a MessageLog),
     /// Determined after the run from recorded arrivals, so every byte up to the end is read.
     Noted,
 }
 
-/// Times of a run.
+/// Clock and times of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Times<'a> {
     pub(crate) clock: Clock,
@@ -54,7 +53,7 @@ pub(crate) struct Times<'a> {
 }
 
 impl Times<'_> {
-    /// Prepares the calling thread: no timer slack, real-time priority if available, and no privileges unless
+    /// Prepares the calling thread: no timer slack, real-time priority if permitted, and no privileges unless they are
     /// needed.
     pub(crate) fn settle_in(&self, needs_rights: bool) {
         sys::no_slack();
@@ -65,24 +64,25 @@ impl Times<'_> {
     }
 }
 
-/// Result of an end.
+/// Result of an end with several connections.
 #[derive(Default, Debug)]
 pub(crate) struct MultiResult {
     pub(crate) finished: Option<Time>,
-    /// Bytes read and written on all connections.
+    /// Bytes read on all connections.
     pub(crate) read: u64,
+    /// Bytes written on all connections.
     pub(crate) written: u64,
     /// Connections opened or accepted.
     pub(crate) lines: u64,
     /// `TCP_INFO` log of the first connection.
     pub(crate) watch: TcpInfoLog,
-    /// Final `TCP_INFO` of each connection, up to [`MOST_TOLD`].
+    /// Last `TCP_INFO` sample of each connection, up to [`MOST_TOLD`].
     pub(crate) lasts: Vec<TcpInfo>,
     pub(crate) stats: AppStats,
     pub(crate) fault: Option<String>,
 }
 
-/// Most connections with a final `TCP_INFO`; a page has some dozens, and a run may have many pages.
+/// Upper limit of connections with a last `TCP_INFO` sample. A page has some dozens, and a run may have many pages.
 pub(crate) const MOST_TOLD: usize = 256;
 /// Source port of connection 0. The flow owns its namespace, so the port is free.
 const FIRST_PORT: u16 = 10_000;
@@ -91,25 +91,28 @@ const LOOK: Span = Span::from_millis(10);
 /// Bytes per read or write.
 const CHUNK: usize = 1 << 16;
 
-/// One connection.
+/// TCP connection of an end.
 struct Line {
     stream: TcpStream,
     /// The handshake is complete.
     open: bool,
-    /// Bytes left to write, and bytes that the kernel has accepted.
+    /// Bytes not yet written to the socket.
     waiting: u64,
+    /// Bytes that the kernel has accepted.
     taken: u64,
     acknowledged: u64,
     received: u64,
-    /// `closes`: shut down after the waiting bytes; `closed`: shut down; `ended`: the peer has shut down.
+    /// Shut down after the waiting bytes.
     closes: bool,
+    /// This end has shut down.
     closed: bool,
+    /// The peer has shut down.
     ended: bool,
-    /// In-band request headers: their offsets in the outgoing stream. `headed`: end of the last message with
-    /// a header.
+    /// In-band request headers with their offsets in the outgoing stream.
     heads: VecDeque<(u64, Vec<u8>)>,
+    /// End of the last message with a header, as an offset.
     headed: u64,
-    /// Parser of in-band headers of the incoming stream.
+    /// Parser of in-band headers in the incoming stream.
     reader: Option<in_band::Reader>,
 }
 
@@ -138,7 +141,7 @@ impl Line {
         })
     }
 
-    /// Takes the pending message boundaries of this connection as in-band headers.
+    /// Moves pending message boundaries of this connection to in-band headers.
     fn say(&mut self, number: usize, log: &MessageLog) {
         let Some(known) = log.known() else { return };
         while let Some(letter) = log.take(number, u64::MAX) {
@@ -148,7 +151,7 @@ impl Line {
         }
     }
 
-    /// Next bytes to write: zeros, except for in-band headers.
+    /// Next bytes to write: zeros with the in-band headers inserted.
     fn next<'a>(&self, zeros: &'a [u8]) -> Cow<'a, [u8]> {
         let zeros = zeros.get(..self.waiting.min(CHUNK as u64) as usize).unwrap_or_default();
         let mut next = Cow::Borrowed(zeros);
@@ -184,7 +187,7 @@ impl Line {
         Ok(())
     }
 
-    /// Reads available bytes and parses in-band headers, if any; true if there was data.
+    /// Reads available bytes and parses in-band headers, if any; returns whether data arrived.
     fn pull(&mut self, buffer: &mut [u8], log: Option<(usize, &MessageLog)>) -> io::Result<bool> {
         let before = self.received;
         loop {
@@ -212,7 +215,7 @@ impl Line {
         Ok(self.received > before)
     }
 
-    /// Polls acknowledged bytes; true if they grew.
+    /// Polls the number of acknowledged bytes; returns whether it has grown.
     fn look(&mut self) -> bool {
         let known = self.taken.saturating_sub(sys::unacknowledged(self.stream.as_raw_fd()).unwrap_or(0));
         let more = known > self.acknowledged;
@@ -248,16 +251,18 @@ impl Socket for Line {
     }
 }
 
-/// Sockets of an end.
+/// Connections of an end, and sums over closed connections.
 struct Sockets<'a> {
     end: End<'a>,
     meaning: BoundarySource<'a>,
     lines: BTreeMap<usize, Line>,
     opened: usize,
     fault: Option<String>,
-    /// Bytes of closed connections, and their final `TCP_INFO`.
+    /// Bytes read on closed connections.
     read: u64,
+    /// Bytes written on closed connections.
     written: u64,
+    /// Last `TCP_INFO` samples of closed connections.
     lasts: BTreeMap<usize, TcpInfo>,
 }
 
@@ -307,20 +312,20 @@ impl Sockets<'_> {
         }
     }
 
-    /// Writes waiting bytes; returns the connections with errors.
+    /// Writes waiting bytes; returns the connections with write errors.
     fn push(&mut self, zeros: &[u8]) -> Vec<(usize, io::Error)> {
         let waits = matches!(self.end, End::Waits(_));
         let log = if let BoundarySource::InBand(log) = self.meaning { Some(log) } else { None };
         let push = |(number, line): (&usize, &mut Line)| {
             log.filter(|_| !waits).into_iter().for_each(|log| line.say(*number, log));
-            // The passive end closes a connection after the active one.
+            // The passive end closes a connection after the active end.
             line.closes |= waits && line.ended && line.waiting == 0;
             Some((*number, line.push(zeros).err()?))
         };
         self.lines.iter_mut().filter_map(push).collect()
     }
 
-    /// File descriptors to poll: the listener, without a number, and the connections.
+    /// File descriptors to poll: the listener without a number, and the connections.
     fn wanted(&self) -> Vec<(Option<usize>, RawFd, bool)> {
         let ear = match &self.end {
             End::Waits(listener) => Some((None, listener.as_raw_fd(), false)),
@@ -371,8 +376,8 @@ pub(crate) fn play(
     let (mut done, zeros, mut buffer) = (Some(done), vec![0; CHUNK], vec![0; CHUNK]);
     let (mut looked, mut last) = (Time::ZERO, false);
     while !last {
-        // Read `over` before the sockets, so that data delivered by then are still read, if message
-        // boundaries need them.
+        // `over` is read before the sockets, so that data delivered by then are still read if message boundaries
+        // depend on them.
         last = over.load(Ordering::Relaxed);
         if last && !matches!(sockets.meaning, BoundarySource::Noted) {
             break;
@@ -397,7 +402,7 @@ pub(crate) fn play(
             looked = now;
             look(&mut sockets, workload, now, &mut multi_result.watch);
         }
-        // After the limit, events are ignored, so nothing is polled.
+        // Events after the limit are ignored, so nothing is polled.
         let wanted = if now < limit { sockets.wanted() } else { Vec::new() };
         let next = if now < limit { workload.next_timeout().min(start) } else { Time::NEVER };
         let until = if last { Span::ZERO } else { clock.until(next.min(now + LOOK)) };
@@ -425,7 +430,7 @@ pub(crate) fn play(
     multi_result
 }
 
-/// Handles events of a connection.
+/// Handles the events of a connection.
 fn attend(
     sockets: &mut Sockets<'_>,
     workload: &mut dyn Workload,
@@ -455,7 +460,7 @@ fn attend(
     }
 }
 
-/// Handles broken connections.
+/// Reports broken connections to the workload and removes them.
 fn lost(sockets: &mut Sockets<'_>, workload: &mut dyn Workload, now: Time, lines: Vec<(usize, io::Error)>) {
     for (number, error) in lines {
         let given_up = matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe);
@@ -467,7 +472,7 @@ fn lost(sockets: &mut Sockets<'_>, workload: &mut dyn Workload, now: Time, lines
     }
 }
 
-/// Polls state without wake-ups: acknowledged bytes, closed connections, `TCP_INFO`.
+/// Polls state without events: acknowledged bytes, closed connections, `TCP_INFO`.
 fn look(sockets: &mut Sockets<'_>, workload: &mut dyn Workload, now: Time, watch: &mut TcpInfoLog) {
     if let Some(line) = sockets.lines.get(&0)
         && let Ok(info) = sys::tcp_info(line.stream.as_raw_fd())
@@ -480,7 +485,7 @@ fn look(sockets: &mut Sockets<'_>, workload: &mut dyn Workload, now: Time, watch
     for number in more {
         workload.progressed(now, number, sockets);
     }
-    // The last acknowledged bytes were reported before.
+    // A connection is removed only after its last acknowledged bytes were reported.
     let over = |line: &Line| line.acknowledged >= line.taken && line.is_over();
     let over: Vec<usize> = sockets.lines.iter().filter(|(_, l)| over(l)).map(|(number, _)| *number).collect();
     for number in over {

@@ -1,7 +1,8 @@
-//! Program at a flow end: a command in the end's network namespace, opposite a model.
+//! Program at a flow end (`Program`): a command in the end's network namespace, opposite a model, with its environment
+//! variables and supervision.
 //!
-//! The program has its own sockets, on this host's kernel or on a user-space stack. The model at the other
-//! end determines when the flow is done, so the run does not wait for the program.
+//! The program uses its own sockets, or a stack in user space. The model at the opposite end determines when the flow
+//! is done, so the run does not wait for the program.
 
 use super::endpoint::Report;
 use crate::{Error, Surroundings};
@@ -17,33 +18,33 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// Program at a flow end.
+/// Program at a flow end, prepared or running.
 pub(crate) struct Program {
     pub(crate) space: Namespace,
-    /// Path of this executable, started as a keeper.
+    /// Path of this executable, which is started as the keeper.
     keeper: PathBuf,
     plan: Plan,
     streams: Option<Streams>,
-    /// Start time of an active program; none: it is passive and listens before t = 0.
+    /// Start time of an active program; None: passive, so it listens before t = 0.
     start: Option<Time>,
     serving: Option<Keeper>,
     ended: CommandExit,
 }
 
-/// Addresses and port of a program.
+/// Addresses and port of a program's flow.
 pub(crate) struct ProgramAddress<'a> {
-    /// Name of its node.
+    /// Name of the node.
     pub(crate) node: &'a str,
-    /// Addresses of the program and of the model.
+    /// Address of the program, address of the model.
     pub(crate) addresses: [IpAddr; 2],
-    /// Port of the end that waits.
+    /// Port of the passive end.
     pub(crate) port: u16,
-    /// Start time of an active program.
+    /// Start time of an active program; None: passive.
     pub(crate) start: Option<Time>,
 }
 
 impl Program {
-    /// Prepares the program of an end; None if the end uses sockets of the laboratory.
+    /// Prepares the program of a flow end.
     pub(crate) fn new(
         space: Namespace,
         (flow, linux): (&Flow, &Linux),
@@ -93,7 +94,7 @@ impl Program {
         Ok(())
     }
 
-    /// Supervises it until `over`; an error goes into the report.
+    /// Runs or supervises the program until `over`; errors go into the report.
     pub(crate) fn run(&mut self, clock: Clock, over: &AtomicBool) -> Report {
         if let Some(keeper) = self.serving.take() {
             job::look_after(keeper, &mut self.ended, clock, over, None);
@@ -107,7 +108,7 @@ impl Program {
         Report { fault: self.fault(), ..Report::default() }
     }
 
-    /// Error of the program, if any.
+    /// Errors of the program, if any.
     fn fault(&self) -> Option<String> {
         let mut faults = self.ended.lacks.clone();
         if let Some(status) = self.ended.status.as_ref().filter(|status| status.code != 0) {

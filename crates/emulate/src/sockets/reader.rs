@@ -1,7 +1,5 @@
-//! Slow reader over a kernel socket, with the model's receiving application.
-//!
-//! Uses the model's receiving application ([`Sink`]). Unread data wait in the kernel's receive buffer and
-//! close the window.
+//! Slow reader over a kernel socket: limits the read rate by the model's receiving application ([`Sink`]), so that
+//! unread data close the window.
 
 use super::bulk::{BulkPlan, BulkResult};
 use crate::sockets::spec::ReadLimit;
@@ -13,20 +11,20 @@ use std::net::TcpStream;
 use std::os::fd::AsRawFd as _;
 use transport::app::{App as _, Reading, Sink, Socket};
 
-/// Poll interval for data that arrive while others are unread.
+/// Poll interval for arrivals while earlier data are unread.
 const LOOK: Span = Span::from_millis(10);
 /// Bytes per read.
 const CHUNK: usize = 1 << 16;
 
-/// The socket, as the receiving application sees it.
+/// Socket in the interface of the receiving application.
 struct Inflow<'a> {
     stream: &'a TcpStream,
     read: u64,
-    /// Bytes received by the kernel, read or not, at the last poll.
+    /// Bytes received by the kernel at the last poll, read or unread.
     received: u64,
     slowly: bool,
     buffer: Vec<u8>,
-    /// Set after the last read, if the peer has closed, or on a read error.
+    /// Set at the end of the stream or on a read error.
     ended: Option<io::Result<()>>,
 }
 
@@ -70,8 +68,8 @@ impl Socket for Inflow<'_> {
     }
 }
 
-/// Reads from an accepted connection until `over` or until the peer closes. Calls `done` once all expected
-/// bytes have arrived, read or not, as in virtual time.
+/// Reads from an accepted connection until `over` or until the peer closes. Calls `done` once all expected bytes have
+/// arrived, read or unread, as in virtual time.
 pub(crate) fn read(
     stream: &TcpStream,
     (job, slowly): (BulkPlan, ReadLimit),
@@ -103,13 +101,13 @@ pub(crate) fn read(
                 done();
             }
         }
-        // With unread data the socket is always readable, so it is not polled.
+        // A socket with unread data is always readable, so it is not polled.
         let waits = inflow.received > inflow.read;
         let fd = stream.as_raw_fd();
         let next: Time = sink.next_timeout().min(now + LOOK);
         let ready = sys::poll((!waits).then_some((fd, false)).into_iter(), clock.until(next));
         if ready.first().is_some_and(|ready| ready.read) && sys::unread(fd).unwrap_or(0) == 0 {
-            // Ready without data: the peer has closed; one more read confirms it.
+            // Readable without data: the peer has closed, which one more read confirms.
             inflow.read(1);
         }
     }

@@ -1,25 +1,28 @@
-//! Kernel settings, and the order of one flow end's workload to a remote worker: traffic pattern and seed, so
-//! that draws are identical on both hosts. Patterns that no scenario permits are refused on parsing.
+//! Order of one flow end's workload to a remote host (`EndWork`) and kernel settings of an end or node
+//! (`KernelSettings`), serialisable.
+//!
+//! Name and seed of the random streams are included, so both hosts draw identical numbers. Traffic patterns that no
+//! scenario permits are refused on parsing.
 
 use base::rng::Seed;
 use scenario::model::{App, Flow, Linux, Reads};
 use serde::{Deserialize, Serialize};
 
-/// Workload of a flow; each end plays its half.
+/// Workload of a flow; each end runs its half.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EndWork {
-    /// The traffic pattern of the flow.
+    /// Traffic pattern of the flow.
     pub app: App,
-    /// Read rate of the receiving application for bulk data; none: unlimited.
+    /// Read limit of the receiving application, for bulk data; None: unlimited.
     pub reads: Option<ReadLimit>,
-    /// Source of random numbers.
+    /// Random streams of the flow.
     pub draws: Draws,
-    /// Most bytes of a message per datagram; none: the workload uses connections.
+    /// Upper limit of message bytes in a datagram; None: the workload uses connections.
     pub payload: Option<u32>,
 }
 
 impl EndWork {
-    /// The workload of both ends of a flow.
+    /// Workload of both ends of a flow.
     pub fn of(flow: &Flow, linux: &Linux, seed: Seed) -> EndWork {
         EndWork {
             app: flow.app.clone(),
@@ -30,32 +33,32 @@ impl EndWork {
     }
 }
 
-/// Random streams of a flow.
+/// Name and seed of a flow's random streams.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draws {
     /// Name of the flow, used in the names of its streams.
     pub name: String,
-    /// The user's seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// The repetition.
+    /// Number of the repetition.
     pub repetition: u64,
 }
 
 impl Draws {
-    /// The seed of this repetition.
+    /// Seed of this repetition.
     pub fn seed(&self) -> Seed {
         Seed { seed: self.seed, repetition: self.repetition }
     }
 }
 
-/// Kernel settings of an end or node.
+/// Kernel settings of a flow end or node.
 #[derive(Clone, Default, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelSettings {
-    /// Congestion control.
+    /// Congestion control algorithm.
     pub cc: Option<String>,
     /// Largest IP packet, bytes.
     pub mtu: u32,
-    /// Sysctl settings.
+    /// Sysctl settings: name and value.
     pub sysctl: Vec<(String, String)>,
 }
 
@@ -68,7 +71,7 @@ impl From<&Linux> for KernelSettings {
 /// Rate limit of a receiving application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadLimit {
-    /// Bytes per second; none: unlimited.
+    /// Read rate, bytes per second; None: unlimited.
     pub bytes_per_second: Option<u64>,
     /// Pause after the connection is established, ns.
     pub pause_ns: u64,
@@ -117,7 +120,7 @@ mod tests {
     }
 
     proptest! {
-        /// Another host draws identical numbers.
+        /// Another host draws identical numbers from the parsed order.
         #[test]
         fn the_same_is_drawn_there(dist in dists(), seed in any::<u64>(), repetition in any::<u64>()) {
             let plan = MessagePlan {

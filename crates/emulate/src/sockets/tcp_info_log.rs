@@ -1,4 +1,4 @@
-//! Change log of a kernel's view of a connection.
+//! Log of `TCP_INFO` samples of one connection: last sample, and samples with a changed window.
 
 use base::Time;
 use netns::facts::TcpInfo;

@@ -1,11 +1,11 @@
-//! Ethernet ends of a wire: IP packets cross the path, other frames are bridged.
+//! Ethernet ends of a wire: packet sockets at two interfaces; frames with IP packets cross the path, all other frames
+//! are bridged directly.
 //!
-//! Frames with IP packets cross the path. All others are bridged directly, above all ARP and neighbour
-//! discovery of IPv6. They belong to the Ethernet at either end, which is not emulated, and losing one costs
-//! a second.
+//! ARP and IPv6 neighbour discovery are bridged. They belong to the Ethernet at either end, which is not emulated, and
+//! the loss of one costs a second.
 //!
-//! With offloads, the kernel hands over frames with incomplete checksums and frames of up to 64 kB. They are
-//! completed and segmented here, as the card would do.
+//! With offload, the kernel delivers frames of up to 64 kB, or with incomplete checksums. They are segmented and
+//! completed here, as a network card would do.
 
 use super::{NamedTunnel, Tally};
 use crate::Error;
@@ -21,13 +21,14 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
+/// Interface at an end of a wire.
 #[derive(Debug)]
 struct Interface {
     name: String,
     socket: File,
-    /// Socket at the other interface.
+    /// Socket at the opposite interface, for bridged frames.
     other: OwnedFd,
-    /// Segments of a large frame.
+    /// Segments of a large frame that are not delivered yet.
     cut: VecDeque<Vec<u8>>,
     tally: Arc<Tally>,
 }
@@ -36,7 +37,7 @@ fn refused(why: String, mend: impl Into<String>) -> Error {
     Error::Wire { why, mend: mend.into() }
 }
 
-/// Checks whether an interface can be the end of a wire.
+/// Checks that an interface can be the end of a wire.
 fn fit(name: &str) -> Result<Link, Error> {
     let found = link::look(name).map_err(|error| match error.raw_os_error() {
         Some(libc::ENODEV) => {
@@ -59,7 +60,7 @@ fn fit(name: &str) -> Result<Link, Error> {
     Ok(found)
 }
 
-/// Opens both interfaces.
+/// Opens both interfaces of a wire.
 pub(super) fn both(names: [&str; 2], tallies: &[Arc<Tally>; 2]) -> Result<Vec<NamedTunnel>, Error> {
     let [a, b] = names;
     let (one, other) = (fit(a)?, fit(b)?);
@@ -106,7 +107,7 @@ pub(super) fn both(names: [&str; 2], tallies: &[Arc<Tally>; 2]) -> Result<Vec<Na
     Ok(ends)
 }
 
-/// Reinserts a VLAN tag that the card has removed; returns the new length. The buffer has space behind the
+/// Reinserts a VLAN tag that the network card has removed; returns the new length. The buffer has space behind the
 /// frame.
 fn put_tag(buffer: &mut [u8], length: usize, tag: Option<(u16, u16)>) -> usize {
     let Some((kind, tag)) = tag.filter(|_| length >= 12 && buffer.len() >= length + 4) else { return length };
@@ -117,7 +118,8 @@ fn put_tag(buffer: &mut [u8], length: usize, tag: Option<(u16, u16)>) -> usize {
 }
 
 impl Interface {
-    /// Completes checksum, segments and VLAN tag of a frame. Returns its length if it is to cross the path.
+    /// Completes segments, checksum and VLAN tag of a frame. Returns its length if the frame crosses the path; bridges
+    /// it otherwise.
     fn finish(&mut self, buffer: &mut [u8], length: usize, unfinished: Unfinished) -> Option<usize> {
         let frame = buffer.get_mut(..length)?;
         let at = Framing::Ethernet.packet(frame);
@@ -174,7 +176,7 @@ impl Tunnel for Interface {
                     });
                 }
             };
-            // Frames addressed to this host are not forwarded.
+            // Frames that this host receives itself are not forwarded.
             if !received.ours
                 && let Some(length) = self.finish(into, received.length, received.unfinished)
             {

@@ -1,7 +1,8 @@
-//! Wire between two interfaces or two serial lines of this host.
+//! Wire: a path between two interfaces or two serial lines of this host, for devices that are not aware of the
+//! emulation; its ends and counters.
 //!
-//! Connects devices, hosts or modems that are not aware of this program. During a run it takes one socket at
-//! each interface, or the use of each line. It changes no addresses, routes, queues or rules of the host.
+//! During a run it uses one packet socket at each interface, or each line exclusively. Addresses, routes, queues and
+//! rules of the host are not changed.
 
 mod interface;
 mod serial_line;
@@ -19,21 +20,21 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Name and device of an opened end.
+/// Name of an opened end, and its device.
 type NamedTunnel = (String, Box<dyn Tunnel>);
 
-/// Counters of an end, beside those of frames on the path.
+/// Counters of an end beside the counters of frames on the path.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// Frames of an interface that were bridged directly, since they carry no packet for the path.
+    /// Frames of an interface that were bridged directly, because they contain no packet for the path.
     beside: AtomicU64,
-    /// Large frames of an interface that could not be segmented.
+    /// Large frames of an interface that could not be segmented and were dropped.
     uncut: AtomicU64,
-    /// Bytes of a line before its first frame, which were passed to the other line directly.
+    /// Bytes of a serial line outside of frames that were passed to the opposite line directly.
     unframed_bytes: AtomicU64,
-    /// Invalid data between flags of a line, by reason.
+    /// Invalid frames on a serial line, by reason.
     wrong: [AtomicU64; FrameError::ALL.len()],
-    /// Reason why the last undelivered frame was refused.
+    /// Description of the last frame that an end refused.
     refusal: Mutex<Option<String>>,
 }
 
@@ -46,7 +47,7 @@ impl Tally {
             Tally::count(counter, 1);
         }
     }
-    /// Records why a frame was refused, and returns the error.
+    /// Records the refusal of a frame, and returns its error.
     fn refused(&self, name: &str, length: usize, error: io::Error) -> io::Error {
         if let Ok(mut refusal) = self.refusal.lock() {
             *refusal = Some(format!("{name} did not take a frame of {length} B: {error}"));
@@ -55,28 +56,28 @@ impl Tally {
     }
 }
 
-/// Facts about an end.
+/// Facts about an end of a wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireFacts {
-    /// Node.
+    /// Name of the node.
     pub node: String,
-    /// Name of the interface, or path of the line.
+    /// Name of the interface, or path of the serial line.
     pub name: String,
     /// Traffic over the path.
     pub counters: FramePortCounters,
-    /// Frames bridged directly, beside the path.
+    /// Frames bridged directly.
     pub beside: u64,
     /// Large frames dropped because they could not be segmented.
     pub uncut: u64,
     /// Bytes outside of frames, passed directly.
     pub unframed_bytes: u64,
-    /// Invalid frames on a line, by reason.
+    /// Invalid frames on a serial line, by reason.
     pub wrong: Vec<(FrameError, u64)>,
-    /// Reason why the last undelivered frame was refused.
+    /// Description of the last frame that the end refused.
     pub refusal: Option<String>,
 }
 
-/// An opened end.
+/// Opened end of a wire.
 struct OpenEnd {
     node: usize,
     name: String,
@@ -84,15 +85,15 @@ struct OpenEnd {
     tally: Arc<Tally>,
 }
 
-/// Both ends of the wire of a model; empty without a wire.
+/// Both ends of a model's wire; empty without a wire.
 #[derive(Default)]
 pub(crate) struct Ends(Vec<OpenEnd>);
 
 impl Ends {
-    /// Opens both ends and adds their gateways.
+    /// Opens both ends and appends their gateways.
     ///
     /// # Errors
-    /// [`Error::Wire`], with a remedy.
+    /// [`Error::Wire`], with the remedy.
     pub(crate) fn open(
         model: &Model,
         packet_ports: &[ElementId],
@@ -124,7 +125,7 @@ impl Ends {
         !self.0.is_empty()
     }
 
-    /// Framing at a packet port; None for bare packets.
+    /// Framing at a packet port; None for packets without frame.
     pub(crate) fn framing(&self, model: &Model, packet_port: ElementId) -> Option<Framing> {
         let end = self.0.iter().find(|end| end.packet_port == packet_port)?;
         Some(model.nodes.get(end.node)?.wire.as_ref()?.framing())

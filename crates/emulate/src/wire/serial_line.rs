@@ -1,7 +1,8 @@
-//! Serial ends of a wire: PPP frames cross the path, modem dialogue passes unchanged.
+//! Serial ends of a wire: serial devices or pseudo-terminals; PPP frames cross the path, modem dialogue passes to the
+//! opposite line directly.
 //!
-//! PPP frames between flags cross the path one by one, with any content. Bytes before the first flag are
-//! modem or login dialogue and are passed to the other line directly. Invalid frames are dropped and counted.
+//! Frames between PPP flags cross the path, whatever their content. Bytes before the first flag are dialogue of modem
+//! or login. Invalid frames are dropped and counted.
 
 use super::{NamedTunnel, Tally};
 use crate::Error;
@@ -15,10 +16,10 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Most bytes queued for a line; more than a pseudo-terminal buffers for a slow reader.
+/// Upper limit of bytes queued for a line, more than a pseudo-terminal buffers for a slow reader.
 const WAITING: usize = 1 << 16;
 
-/// Output queue of a line.
+/// Output queue of a serial line.
 #[derive(Debug)]
 struct Out {
     file: File,
@@ -27,7 +28,7 @@ struct Out {
 }
 
 impl Out {
-    /// Writes as many bytes as the line accepts.
+    /// Writes as many queued bytes as the line accepts.
     fn push(&mut self) -> io::Result<()> {
         while !self.waiting.is_empty() {
             match self.file.write(self.waiting.as_slices().0) {
@@ -41,7 +42,7 @@ impl Out {
         Ok(())
     }
 
-    /// Appends a frame or raw bytes, unless the queue is full.
+    /// Appends a frame or other bytes, unless the queue is full.
     fn add(&mut self, put: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let mut bytes = std::mem::take(&mut self.spare);
         bytes.clear();
@@ -60,11 +61,12 @@ impl Out {
     }
 }
 
+/// Serial line at an end of a wire.
 #[derive(Debug)]
 struct SerialEnd {
     name: String,
     file: File,
-    /// Other end of a pseudo-terminal. Held open so that its user can close and reopen it.
+    /// Opposite side of a pseudo-terminal. Kept open so that its user can close and reopen it.
     _theirs: Option<OwnedFd>,
     /// Settings of the device before the run.
     before: Option<Setting>,
@@ -76,7 +78,7 @@ struct SerialEnd {
     buffer: Vec<u8>,
 }
 
-/// One line before both are connected.
+/// Opened line, before it is paired with the opposite line.
 struct UnpairedEnd {
     name: String,
     file: File,
@@ -112,7 +114,7 @@ fn open(wire: &WireEnd) -> Result<UnpairedEnd, Error> {
     Ok(UnpairedEnd { name: device.clone(), file, theirs: None, before: Some(before) })
 }
 
-/// Opens both lines.
+/// Opens both serial lines of a wire.
 pub(super) fn both(wires: [&WireEnd; 2], tallies: &[Arc<Tally>; 2]) -> Result<Vec<NamedTunnel>, Error> {
     let [one, other] = wires;
     let singles = [open(one)?, open(other)?];
@@ -204,7 +206,7 @@ impl AsRawFd for SerialEnd {
 }
 
 impl Drop for SerialEnd {
-    /// Restores the settings of the device.
+    /// Restores the device settings from before the run.
     fn drop(&mut self) {
         if let Some(before) = &self.before {
             serial::restore(self.file.as_raw_fd(), before);

@@ -1,4 +1,5 @@
-//! Join of packet port crossings, host sightings and path events by packet number.
+//! Collector of a packet capture: joins packet port crossings, host sightings and path events by packet
+//! number, and passes packets whose end is known to the writer.
 
 use super::numbers::{ByElement, Numbers};
 use super::{Body, Capture, Glimpse, PortCrossing, Sent, TTL, inner, mark};
@@ -22,23 +23,23 @@ use std::net::{IpAddr, Ipv4Addr};
 use transport::tcp::Role;
 use transport::tcp::config::{Handshake, PathMtu};
 
-/// The first node's address; the others follow.
+/// Address of the first node, 10.0.0.1; node n has this address plus n.
 const FIRST_ADDRESS: u32 = 0x0a00_0001;
 /// Port of the listening end.
 const LISTENS: u16 = 5001;
 /// First port of the connecting ends.
 const OPENS: u16 = 49_152;
 
-/// Processes records in order of time.
+/// Join of the records of a run, processed in time order.
 pub(super) struct Collector<'m, 'a> {
     model: &'m Model,
     /// Packets whose fate is open or which are not yet written, in the order of sending.
     packets: VecDeque<Sent<'a>>,
     /// Index of the first of `packets` among all packets.
     first: u32,
-    /// Bit set of packet numbers that were written with all their sightings.
+    /// Bit set of packet numbers already written with all their sightings.
     gone: Vec<u64>,
-    /// True if an event named a packet of `gone`.
+    /// True if an event named a packet of `gone`: its comment is wrong.
     late: bool,
     /// Index by packet number.
     by_id: Numbers,
@@ -53,9 +54,9 @@ pub(super) struct Collector<'m, 'a> {
     verdicts: Vec<std::vec::IntoIter<Retransmission>>,
     /// Last IP identification, for each direction of each flow.
     numbers: Vec<u16>,
-    /// Packet number and cause of transmission, for the next packet to be sighted.
+    /// Packet number and cause of transmission of the next packet that a host sends.
     cause: Option<(u64, Cause)>,
-    /// Number of retransmitted byte ranges in that packet.
+    /// Number of retransmitted byte ranges in the packet of `cause`.
     again: usize,
     /// Whether the listening end has received data, for each flow.
     got_data: Vec<bool>,
@@ -140,8 +141,8 @@ impl<'m, 'a> Collector<'m, 'a> {
         next.for_each(|sighting| self.sight(sighting));
     }
 
-    /// A packet of a real stack enters or leaves. An ingress must be processed before all events of its
-    /// packet.
+    /// Processes the crossing of a packet port by a packet of a real stack. An ingress must be processed
+    /// before all events of its packet.
     pub(super) fn cross(&mut self, crossing: &PortCrossing<'a>) {
         let PortCrossing { packet_port, t, after, packet: number, bytes, late } = *crossing;
         let framing = self.framing;
@@ -164,7 +165,8 @@ impl<'m, 'a> Collector<'m, 'a> {
         self.show(Glimpse { t, order, tap, packet, ecn, bytes: Some(bytes) });
     }
 
-    /// A router derived a packet from another one, or reassembled fragments.
+    /// Processes a packet that a router derived from another one (fragment, ICMP error) or reassembled from
+    /// fragments.
     fn derive(&mut self, head: &Packet, how: Derived) {
         let of = match how {
             Derived::Part { of, .. } | Derived::TooBig { of, .. } => of,
@@ -196,13 +198,13 @@ impl<'m, 'a> Collector<'m, 'a> {
         }
     }
 
-    /// A host sends or receives a packet.
+    /// Processes a packet that a host sends or receives.
     pub(super) fn sight(&mut self, sighting: &Sighting) {
         let head = sighting.packet;
         if let Some(how) = sighting.derived {
             return self.derive(&head, how);
         }
-        // Index by element: a packet on another network path has a number of its own.
+        // Index by element: a packet on a further network path has its own ledger.
         let own = self.windows.ledgers.get(sighting.source.0).map(|own| own as usize);
         let sent = sighting.sent.is_some() || sighting.encoded.is_some();
         let ledger = own.map_or(head.ledger(), |own| if sent { own } else { own ^ 1 });
@@ -381,11 +383,12 @@ impl<'m, 'a> Collector<'m, 'a> {
     }
 
     /// Passes sightings before `now` (or all) to `give` in time order, up to the first packet whose end is
-    /// unknown, and drops finished packets from memory. False if an event named a packet that was written
-    /// before: its comment is then wrong.
+    /// unknown, and discards finished packets from memory. Returns false if an event named a packet already
+    /// written: its comment is wrong.
     ///
     /// # Errors
-    /// Those of `give`.
+    ///
+    /// Errors of `give`.
     pub(super) fn give_out(
         &mut self,
         now: Option<Time>,
@@ -418,7 +421,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         Ok(!self.late)
     }
 
-    /// Completes the capture.
+    /// Sorts all sightings by time and adds the radio taps.
     pub(super) fn finish(mut self, model: &Model, world: &World) -> Capture<'a> {
         self.glimpses.sort_by_key(|g| (g.t, g.order));
         let ends = self.windows.ends(model);
@@ -445,7 +448,7 @@ impl<'m, 'a> Collector<'m, 'a> {
 pub(super) struct Windows {
     /// Ledger of the data that each end of a flow sends, by element.
     ledgers: ByElement,
-    /// By flow and end.
+    /// Largest window, bytes, by flow and end.
     largest: Vec<[u32; 2]>,
 }
 
@@ -457,7 +460,7 @@ impl Windows {
         Windows { ledgers, largest: vec![[0; 2]; world.flows.len()] }
     }
 
-    /// A host has offered windows up to `largest` in packets of `ledger`.
+    /// Records windows up to `largest` bytes that a host advertised in packets of `ledger`.
     pub(super) fn offer(&mut self, host: Source, ledger: usize, largest: u32) {
         self.note(self.ledgers.get(host.0).map_or(ledger, |own| own as usize), largest);
     }
@@ -484,7 +487,7 @@ fn ecn_of(frame: &[u8], framing: Option<Framing>) -> u8 {
     packet.and_then(|packet| wire::read(packet).ok()).map_or(0, |digest| digest.ecn)
 }
 
-/// True if a frame changed otherwise than by an ECN mark or in the octets after the packet.
+/// True if a frame changed otherwise than by an ECN mark, and not in octets behind the packet.
 fn is_corrupt(came: &[u8], left: &[u8], framing: Option<Framing>) -> bool {
     let came = came.get(..left.len()).unwrap_or(came);
     if came == left {

@@ -1,6 +1,6 @@
-//! Decimal numbers in packet comments.
+//! Decimal numbers and times for packet comments, appended without the standard library's formatter.
 //!
-//! A comment is written for each packet, and the formatter of the library takes thousands of instructions for a
+//! A comment is written for each packet, and the standard formatter takes thousands of instructions for a
 //! fraction.
 
 /// Appends a number.
@@ -10,7 +10,7 @@ pub(super) fn number(text: &mut String, n: u64) {
 
 /// Appends a time of `ns` nanoseconds in seconds with nine decimals, as `{:.9}` writes `ns as f64 / 1e9`.
 pub(super) fn seconds(text: &mut String, ns: u64) {
-    /// Up to here a double of seconds is closer to its nanosecond than to any other.
+    /// Below this, the double nearest to the seconds identifies the nanosecond.
     const EXACT: u64 = 1 << 50;
     if ns >= EXACT {
         text.push_str(&format!("{:.9}", ns as f64 / 1e9));

@@ -1,11 +1,12 @@
-//! Indices of the collector: open packets by packet number, taps and ledgers by element.
+//! Index tables of the capture collector: positions of open packets by packet number, taps and ledgers by
+//! element.
 //!
-//! A network counts its packets, so that the numbers of open packets lie close together: the index is a window of
-//! places over them, which starts at the oldest.
+//! A network counts its packets, so that the numbers of open packets lie close together: the index is a
+//! window of entries, which starts at the oldest open packet.
 
 use std::collections::VecDeque;
 
-/// Numbers of some elements, at most 2^32 - 2.
+/// Number by element; at most 2^32 - 2.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ByElement(Vec<u32>);
 
@@ -24,15 +25,15 @@ impl ByElement {
     }
 }
 
-/// Place of each packet number; at most 2^32 - 1 places.
+/// Position by packet number; at most 2^32 - 1 positions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Numbers {
-    /// Number of the first entry.
+    /// Packet number of the first entry.
     first: u64,
     places: VecDeque<u32>,
 }
 
-/// Entry of a number without a place.
+/// Entry of a packet number without a position.
 const NOWHERE: u32 = u32::MAX;
 
 impl Numbers {
@@ -40,13 +41,13 @@ impl Numbers {
         usize::try_from(number.checked_sub(self.first)?).ok()
     }
 
-    /// Place of a packet.
+    /// Position of a packet.
     pub(super) fn get(&self, number: u64) -> Option<u32> {
         let place = *self.places.get(self.entry(number)?)?;
         (place != NOWHERE).then_some(place)
     }
 
-    /// Sets the place of a packet.
+    /// Sets the position of a packet.
     pub(super) fn insert(&mut self, number: u64, place: u32) {
         if self.places.is_empty() {
             self.first = number;

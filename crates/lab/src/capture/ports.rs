@@ -1,8 +1,9 @@
-//! Packet capture at the packet ports to real stacks, joined with the path's events after the run.
+//! Packet capture at packet ports to real stacks, kept in memory during the run: export as pcapng, or join
+//! with the path's events at every tap.
 //!
-//! Packets in both directions are kept in memory during the run. Afterwards they are joined with the path's
-//! events, so that every tap has its packets ([`super`]), or written as one interface per packet port. Times count
-//! from t = 0 of the run.
+//! Packets in both directions stay in memory during the run. Afterwards they are joined with the path's
+//! events, so that every tap has its packets ([`super`]), or written as one interface per packet port. Times
+//! count from t = 0 of the run.
 
 use super::{PortCrossing, Recorded};
 use ::capture::{OutgoingFrame, PcapngWriter, Tap};
@@ -20,7 +21,7 @@ use std::io::{self, Write};
 pub struct CapturedPort {
     /// Name of the packet port.
     pub name: String,
-    /// The element.
+    /// Element of the packet port.
     pub element: ElementId,
     /// Framing of the packet port; `None` for bare IP packets.
     pub framing: Option<Framing>,
@@ -29,17 +30,17 @@ pub struct CapturedPort {
 /// Metadata of a captured packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketMeta {
-    /// When it crossed the packet port.
+    /// Time at which it crossed the packet port.
     pub t: Time,
     /// Packet number in the network; `None` for a packet that did not enter it.
     pub number: Option<u64>,
-    /// Number of events that the network had recorded before.
+    /// Number of events that the network recorded before the packet.
     pub after: usize,
     /// Egress: lateness against the due time. `None`: ingress.
     pub late: Option<Span>,
 }
 
-/// Packets with the packet port and the instant at which they crossed it.
+/// Captured packets, each with its packet port and the time at which it crossed.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
 pub struct Capture {
     packet_ports: Vec<CapturedPort>,
@@ -50,7 +51,7 @@ pub struct Capture {
     ended: Option<(usize, usize)>,
 }
 
-/// Bytes reserved before the run, so that no allocation delays a packet.
+/// Bytes reserved before the run, so that no memory allocation delays a packet.
 const ROOM: usize = 4 << 20;
 /// Events reserved before the run.
 const EVENTS: usize = 1 << 17;
@@ -115,7 +116,7 @@ impl Capture {
     pub fn len(&self) -> usize {
         self.packets.len()
     }
-    /// True without packets.
+    /// True if no packet was captured.
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }

@@ -1,4 +1,5 @@
-//! Packet capture streamed to disk while the repetition runs.
+//! Packet capture written to disk while the repetition runs, in two passes, so that memory holds packets in
+//! flight only.
 //!
 //! The repetition runs twice. The first pass collects facts about the future that packet comments and headers
 //! need: the ledgers' verdicts, and the largest window of each end, which fixes its window scale. The second
@@ -16,7 +17,7 @@ use scenario::Model;
 use scenario::model::radio::BearerKind;
 use std::io::{self, Write};
 
-/// Records and sightings per batch.
+/// Number of records and sightings per batch.
 const PART: usize = 1 << 14;
 
 /// Result of [`stream`].
@@ -24,9 +25,8 @@ const PART: usize = 1 << 14;
 pub enum Streamed {
     /// Number of complete files.
     Whole(usize),
-    /// No file is valid. Either the network made a copy of a packet that outlived it, or a GPRS cell has
-    /// radio taps, which are joined with packets at the end. [`super::capture`] keeps all packets until the
-    /// end.
+    /// No file is valid: the network kept a copy of a packet after its end, or a GPRS cell has radio taps,
+    /// which are joined with packets at the end. [`super::capture`] keeps all packets until the end.
     AtEnd,
 }
 
@@ -73,7 +73,7 @@ pub fn stream<W: Write>(
         }
         writers[hosts].write_prepared(time_ns, glimpse.tap, block)
     };
-    // Of the events of transports a capture needs the transmissions of data, which come with the packets.
+    // From transport events a capture needs only data transmissions, which category `Packets` contains.
     let categories = [Category::Path, Category::Packets];
     let mut full = |network: &Network| network.records().len() + network.sightings().len() >= PART;
     let (mut records, mut sightings) = (Vec::new(), Vec::new());

@@ -1,5 +1,5 @@
-//! Radio rows and panels under a picture: changes of cell, TBF set-up, release and loss, closed RLC windows, dummy blocks, LLC
-//! interruptions; RLC blocks over their numbers with repeats and acknowledgements (catalogue TA-06).
+//! Radio rows and panels under a time-sequence picture: cell changes, TBFs, dummy blocks, LLC interruptions;
+//! RLC blocks with retransmissions and acknowledgements (catalogue TA-06).
 //!
 //! Input: the trace of the cell ([`Event::Tbf`] and others), for each GPRS bearer of the flow.
 
@@ -25,9 +25,9 @@ struct BearerDirection {
     /// LLC frames outstanding, and the time of the last arrival.
     outstanding: u64,
     quiet_since: f64,
-    /// Time of the last discarded LLC frame, and the number of discarded frames.
+    /// Time of the last discarded LLC frame, s, and the number of discarded frames.
     discarded: Option<(f64, u64)>,
-    /// Run of dummy blocks: from, until, count.
+    /// Run of dummy blocks: start, end, count.
     dummies: Option<(f64, f64, u64)>,
     /// Time (s) and RLC block number, in the order of [`DOTS`].
     dots: [Vec<[f64; 2]>; 3],

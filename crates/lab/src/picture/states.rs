@@ -1,4 +1,5 @@
-//! State intervals of state machines under a picture, without each machine's initial state.
+//! Intervals of state machines for a picture: each state with its start and end, without the initial state of
+//! a machine.
 
 use base::event::{Event, Record};
 use report::Interval;

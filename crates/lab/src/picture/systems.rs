@@ -1,4 +1,5 @@
-//! Pictures of networks of cells: the map over time, and the radio events under a user's time sequence.
+//! Pictures of networks of cells: map of mobiles and cells over time; cell changes, TBFs, C/I and coding
+//! schemes under a flow's time sequence.
 
 use crate::once::{Options, RunOutcome, run_once};
 use base::{Span, Time};
@@ -9,9 +10,9 @@ use scenario::model::Model;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Grid points along each side of the area.
+/// Number of grid points along each side of the map.
 const POINTS: usize = 120;
-/// Upper bound of time steps.
+/// Upper bound of time steps of the map.
 const MOMENTS: usize = 120;
 /// Upper bound of mobiles drawn.
 const MOBILES: usize = 600;
@@ -31,7 +32,7 @@ pub(crate) fn watching(model: &Model, flow: usize) -> Cow<'_, Model> {
     Cow::Owned(observing(model, system, Observe { mobile: Some(mobile as u32), trails: false }))
 }
 
-/// System and mobile of a flow.
+/// Index of the system and of the mobile of a flow.
 fn place(model: &Model, flow: usize) -> Option<(usize, usize)> {
     let (system, mobile) = model.system_of(flow)?;
     let at = model.systems.iter().position(|s| s.name == system.name)?;
@@ -48,7 +49,7 @@ pub(crate) fn add(model: &Model, flow: usize, outcome: &RunOutcome, picture: &mu
     picture.panels.extend(panels);
 }
 
-/// Adds an event with a duration, whose end is set later.
+/// Adds an event with a duration, whose end [`close`] sets.
 fn band(events: &mut Vec<LayerEvent>, t: f64, event: String) {
     events.push(LayerEvent { t, until: Some(f64::INFINITY), event, ..LayerEvent::default() });
 }
@@ -59,7 +60,8 @@ fn close(events: &mut [LayerEvent], t: f64) {
     }
 }
 
-/// Rows: serving cell, cell changes, TBFs. Panels: C/I, coding scheme, block losses, SGSN queue.
+/// Rows (serving cell, cell changes, TBFs) and panels (C/I, coding scheme, block losses, SGSN queue) of one
+/// mobile.
 fn below(element: &Cells, mobile: usize, end: f64) -> (Vec<Layer>, Vec<Panel>) {
     let (mut cell, mut tbfs, mut drops) = (Vec::new(), [Vec::new(), Vec::new()], Vec::new());
     let (mut ci, mut scheme, mut queue) = (Vec::new(), Vec::<[f64; 2]>::new(), Vec::new());

@@ -1,6 +1,6 @@
-//! Losses before and after the first state change on a flow's path.
+//! Probes of losses and queue drops of data packets before and after the first state change.
 //!
-//! "The change" is the first state change of a state machine that a link of the flow follows.
+//! "The change" is the first [`Event::StateEntered`] of the trace.
 
 use super::Readings;
 use base::Time;
@@ -8,7 +8,7 @@ use base::event::{Event, Record};
 use base::packet::DropReason;
 use std::collections::BTreeSet;
 
-/// The probes of this file.
+/// Name and definition of each probe.
 pub(super) const PROBES: &[(&str, &str)] = &[
     ("air_losses_before_change", "data packets lost to errors before the first change of state"),
     ("air_losses_after_change", "data packets lost to errors after it"),
@@ -17,8 +17,8 @@ pub(super) const PROBES: &[(&str, &str)] = &[
     ("first_queue_drop_s", "when a queue first dropped a data packet"),
 ];
 
-/// Measures the probes in the trace of one repetition; `from` is the data's sender. Without a change there
-/// are none.
+/// Measures the probes in the trace of one repetition; `from` is the data's sender. Without a state change,
+/// no probe has a value.
 pub(super) fn take(records: &[Record], from: u32, out: &mut Readings) {
     let entered = |r: &&Record| matches!(r.event, Event::StateEntered { .. });
     let Some(change) = records.iter().find(entered).map(|r| r.t) else { return };

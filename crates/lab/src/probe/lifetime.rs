@@ -1,4 +1,5 @@
-//! Probes of the packet-lifetime study, for any transport: sending rate after an outage, queueing of ACKs.
+//! Probes of the packet-lifetime study, for any transport: sending rate around an outage, queueing delay of
+//! ACKs.
 
 use super::Readings;
 use base::event::{Event, Record};
@@ -15,8 +16,9 @@ pub(super) const PROBES: &[(&str, &str)] = &[
     ("acks_at_end", "packets without data that left within 100 ms after the end of the event and arrived"),
 ];
 
-/// Intervals of rate measurement before and after the event, seconds.
+/// Interval of rate measurement before the event, s.
 const BEFORE: f64 = 10.0;
+/// Interval of rate measurement after the event, s.
 const AFTER: f64 = 4.0;
 
 /// Measures the probes of the flow whose sender is element `from`. `gate` is the event; `back_s` is the

@@ -1,5 +1,5 @@
-//! Queue of the slowest link of a flow: losses during start-up, queue length, stale packets after an abort,
-//! bursts after a handover.
+//! Probes of the queue of a flow's slowest link: losses during start-up, queue length, stale packets after an
+//! abort, bursts after a handover.
 //!
 //! Start-up lasts until the flow's first recovery ends. A packet is stale if the link delivers it after the
 //! flow's receiver has received its last data.
@@ -11,7 +11,7 @@ use scenario::Model;
 use scenario::model::App;
 use std::collections::BTreeMap;
 
-/// The probes of this file.
+/// Name and definition of each probe.
 pub(super) const PROBES: &[(&str, &str)] = &[
     ("startup_lost", "packets dropped at the slowest link of the flow's way until its first recovery ended"),
     ("startup_peak_packets", "most packets that waited there until then"),
@@ -26,7 +26,7 @@ pub(super) const PROBES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Packets in the link's queue.
+/// Packets in the link's queue, and the time integral of their number.
 #[derive(Default)]
 struct Waiting {
     sizes: BTreeMap<u64, u32>,

@@ -1,4 +1,6 @@
-//! Probes of the congestion window, of the RTO second by second, and of the segments that timeouts resend.
+//! Probes of the congestion window, of the RTO second by second, and of the segments that timeouts
+//! retransmit.
+//!
 //! They serve claims about slow start, new data beyond the window, and the first segment.
 //!
 //! "The event" is defined in the parent module.
@@ -7,7 +9,7 @@ use super::Readings;
 use base::event::{Event, Record};
 use base::truth::{Cause, Retransmission};
 
-/// The probes of this file.
+/// Name and definition of each probe.
 pub(super) const PROBES: &[(&str, &str)] = &[
     ("new_over_window", "new segments sent after the first timeout while more than the window was in flight"),
     (
@@ -36,7 +38,7 @@ pub(super) const PROBES: &[(&str, &str)] = &[
     ("first_sample_s", "from the event until the first new sample of the round trip"),
 ];
 
-/// Seconds after the event at which the RTO is read, beside those of the parent module.
+/// Seconds after the event at which the RTO is read, in addition to the times in the parent module.
 const SECONDS: [(&str, f64); 8] = [
     ("rto_after_1s_s", 1.0),
     ("rto_after_2s_s", 2.0),
@@ -48,15 +50,15 @@ const SECONDS: [(&str, f64); 8] = [
     ("rto_after_9s_s", 9.0),
 ];
 
-/// Flow under observation.
+/// Flow whose probes are measured.
 pub(super) struct FlowTrace {
     /// Element of the data's sender.
     pub(super) from: u32,
-    /// The flow.
+    /// Number of the flow.
     pub(super) flow: u32,
     /// Segment size, bytes.
     pub(super) mss: f64,
-    /// First gate closure: from, until, s.
+    /// First gate closure: start and end, s.
     pub(super) gate: Option<(f64, f64)>,
 }
 
@@ -76,7 +78,7 @@ pub(super) fn take(records: &[Record], sight: &FlowTrace, verdicts: &[Retransmis
     }
 }
 
-/// Segments that timeouts resent, whether without need, and the start of go-back-N.
+/// Segments that timeouts retransmitted, how many without need, and the start of go-back-N.
 fn timeouts(own: &[&Record], verdicts: &[Retransmission], out: &mut Readings) {
     let mut verdicts = verdicts.iter();
     let (mut first, mut spurious, mut later) = (0.0, 0.0, 0.0);

@@ -1,5 +1,5 @@
-//! Catalogue of claims, `experiments/catalogue.toml`: the statement of each claim, and the claim's test in
-//! this program.
+//! Catalogue of claims, `experiments/catalogue.toml`: statement of each claim, joined with the test that this
+//! program runs.
 
 use super::ReproduceError;
 use super::experiment::{Claim, GROUPS};
@@ -18,12 +18,12 @@ pub struct CatalogueClaim {
     pub test: String,
 }
 
-/// A claim, with its test if there is one.
+/// A claim of the catalogue, with its test if there is one.
 #[derive(Clone, Debug)]
 pub struct Listed {
     /// `C001`.
     pub id: String,
-    /// Statement of the catalogue.
+    /// Claim as the catalogue states it.
     pub stated: CatalogueClaim,
     /// Test that this program runs.
     pub test: Option<Claim>,

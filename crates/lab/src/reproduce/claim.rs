@@ -1,5 +1,5 @@
-//! Claims: inequalities between measured quantities over labels, tested on repetitions with equal weather on
-//! both sides.
+//! Claims: grammar and evaluation of inequalities between measured quantities, tested on repetitions with
+//! equal weather on both sides.
 //!
 //! `D(s,100,f,on) < D(s,100,f,off)` with `for = { s = [..], f = [..] }` makes one comparison per combination.
 //! A name before parentheses is a quantity: a metric or an alias of one. Its arguments are the labels of a
@@ -37,7 +37,7 @@ struct Value {
 pub struct Side {
     /// Mean of the repetitions, or the only value.
     pub mean: f64,
-    /// Standard deviation and number of the repetitions.
+    /// Standard deviation, and number of the repetitions.
     pub spread: Option<(f64, u64)>,
 }
 

@@ -1,5 +1,7 @@
-//! Published experiment: a scenario, the published values of its cells, claims and pictures. Data in `experiments/`,
-//! compiled into the program.
+//! Data of published experiments, read from `experiments/`: scenario, published values, known differences,
+//! claims and pictures.
+//!
+//! The files are compiled into the program.
 
 use super::claim::ExpressionError;
 use serde::Deserialize;
@@ -47,15 +49,15 @@ pub struct Experiment {
     /// Draw the table as bars.
     #[serde(default)]
     pub bars: bool,
-    /// Readings of rules that the source leaves open.
+    /// Interpretations of rules that the source leaves open.
     #[serde(default)]
     pub reading: Vec<Reading>,
-    /// Settings for all readings, which select the part of the grid in which the readings differ.
+    /// Settings for all readings, which select the part of the grid in which their results differ.
     #[serde(default)]
     pub reading_fixes: Vec<String>,
-    /// Repetitions of each reading, if the default number takes too long.
+    /// Repetitions of each reading, if a run with the default number takes too long.
     pub reading_repetitions: Option<u32>,
-    /// Upper bound of seeds for the share of values inside, if the default number takes too long.
+    /// Upper bound of seeds for the share of values inside, if a run with the default number takes too long.
     pub seeds: Option<u32>,
 }
 
@@ -147,8 +149,8 @@ pub struct Published {
     pub differs: BTreeMap<String, Difference>,
 }
 
-/// A known difference of one cell. It explains one value: a measured value farther from it than the tolerance
-/// is unexplained.
+/// A known difference of one published value. A measured value farther from `is` than the tolerance is
+/// unexplained.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Difference {
@@ -189,7 +191,7 @@ pub enum Band {
 }
 
 impl Band {
-    /// Tolerance before ADR 0036, with 0.5 for every count.
+    /// Tolerance by the rule before ADR 0036, with 0.5 for every count.
     pub fn former(self, published: f64) -> f64 {
         if self == Band::Count { 0.5 } else { self.of(published) }
     }
@@ -268,7 +270,7 @@ pub struct StatementSpec {
     pub points: Vec<[String; 3]>,
 }
 
-/// One way to read an open rule.
+/// One interpretation of a rule that the source leaves open.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reading {
@@ -347,7 +349,7 @@ fn first() -> usize {
     1
 }
 
-/// A file with several experiments.
+/// File with several experiments (panels of one figure).
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Panels {
@@ -364,13 +366,13 @@ pub struct Group {
 
 pub use super::groups::GROUPS;
 
-/// A file of published experiments or claims that cannot be read.
+/// Error in a file of published experiments or claims.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {error}")]
 pub struct DataError {
     /// Group and name of the file.
     pub file: String,
-    /// The error in its TOML.
+    /// TOML error.
     pub error: toml::de::Error,
 }
 
@@ -380,7 +382,7 @@ impl Group {
         self.files.iter().find(|(n, _)| *n == name).map(|(_, text)| *text)
     }
 
-    /// Experiments: tables, figures, others.
+    /// Experiments in the order tables, figures, others.
     pub fn experiments(&self) -> Result<Vec<Experiment>, DataError> {
         let files = self.files.iter();
         files

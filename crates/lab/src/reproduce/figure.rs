@@ -1,5 +1,5 @@
-//! Redrawn figures of a study: measured curves with published statements below them, as expressions over the
-//! cells of an experiment.
+//! Figures of an experiment: evaluation of their expressions to measured curves with confidence intervals and
+//! published bounds.
 
 use super::ReproduceError;
 use super::claim::{self, Cells};
@@ -59,7 +59,7 @@ mod tests {
     use super::super::experiment::GROUPS;
     use super::*;
 
-    /// Two repetitions of one quantity, whose labels give its values.
+    /// Two repetitions, whose values are the labels of a cell.
     struct Plain;
     impl Cells for Plain {
         fn values(&self, quantity: &str, labels: &[&str]) -> Result<Vec<Option<f64>>, String> {

@@ -1,5 +1,7 @@
-//! Measured values of an experiment by cell and flow. The labels of a cell are those of its case, then those
-//! of its position in the scenario's grid. Probes are measured when a claim needs one.
+//! Results of an experiment's scenarios by cell label, flow, metric and repetition; probes measured on
+//! request.
+//!
+//! The labels of a cell are those of its case, then those of its position in the scenario's grid.
 
 use super::ReproduceError;
 use super::claim::Cells;
@@ -38,7 +40,7 @@ impl Measured {
         Measured { jobs, ..Measured::sorted(sweep, flows, scenario.overrides().to_vec(), rows) }
     }
 
-    /// Equal cells with the results of another sweep.
+    /// Results of another sweep of equal cells.
     pub(super) fn again(&self, sweep: Sweep, rows: &[Row], counted: Vec<Vec<Vec<Counters>>>) -> Self {
         let again = Measured::sorted(sweep, self.flows.clone(), self.overrides.clone(), rows);
         Measured { counted, jobs: self.jobs, ..again }
@@ -103,10 +105,10 @@ impl Measured {
     }
 }
 
-/// All cells of an experiment.
+/// All cells of an experiment, over its cases.
 pub(super) struct Grid {
     parts: Vec<Rc<Measured>>,
-    /// Labels, index of the part, and cell within the part.
+    /// Labels, index of the case's results, and cell within that scenario's grid.
     cells: Vec<(Vec<String>, usize, usize)>,
 }
 
@@ -130,7 +132,7 @@ impl Grid {
         self.cells.iter().map(|c| &c.0)
     }
 
-    /// Results of the cases.
+    /// Results of each case.
     pub(super) fn parts(&self) -> &[Rc<Measured>] {
         &self.parts
     }
@@ -146,8 +148,8 @@ impl Grid {
         self.parts.first().map_or(0, |p| p.sweep.repetitions as usize)
     }
 
-    /// The experiment's own number of repetitions, if this run has another number or another seed than 1.
-    /// Reasons for differences were written for the former. `None` if they agree.
+    /// The experiment's own number of repetitions, if this run has another number or a cell with another seed
+    /// than 1. Reasons for differences were written for that number and seed 1. `None` if both agree.
     pub(super) fn others(&self, experiment: &Experiment) -> Option<u32> {
         let cells = self.parts.iter().flat_map(|part| part.sweep.cells.held());
         let same = self.repetitions() == experiment.repetitions as usize
@@ -179,7 +181,7 @@ impl Grid {
     }
 }
 
-/// A grid with a paper's short names of quantities.
+/// Grid whose quantities have the short names of a paper.
 pub(super) struct View<'a> {
     pub(super) grid: &'a Grid,
     pub(super) quantity: &'a BTreeMap<String, String>,

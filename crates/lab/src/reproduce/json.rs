@@ -1,4 +1,5 @@
-//! JSON document of `reproduce --json`.
+//! JSON document of `reproduce --json`: published and measured values, verdicts on claims, and comparison
+//! with kernels.
 
 use super::kernel_comparison::{COUNTERS, KernelComparison, METRICS};
 use super::{Reproduced, Totals};

@@ -1,5 +1,5 @@
-//! Experiments with real Linux kernels in place of the study's senders, on equal paths, weather and data,
-//! compared repetition by repetition.
+//! Comparison of a published experiment with real Linux kernels in place of its modelled senders, on equal
+//! paths, weather and data, repetition by repetition.
 //!
 //! Kernels keep their own defaults: a study's TCP options do not apply to them, so that cells which differ
 //! only in those options share one run. The segment size is the only option that applies.
@@ -24,7 +24,7 @@ pub const METRICS: [Metric; 4] = [
     Metric::SegmentsRetransmitted,
     Metric::UnneededRetransmissions,
 ];
-/// Counters of the sending kernel that are reported.
+/// Counters of the sending kernel that the comparison reports.
 pub const COUNTERS: [&str; 4] = ["TCPTimeouts", "TCPSpuriousRTOs", "TCPLossUndo", "TCPDSACKUndo"];
 /// IP and TCP headers with timestamps, which all segments of a kernel carry, bytes.
 const HEADERS: u32 = 52;
@@ -42,7 +42,7 @@ pub struct KernelComparison {
     pub rows: Vec<FlowComparison>,
 }
 
-/// One flow of one cell with the study's sender and with a kernel, over equal repetitions.
+/// Comparison of one flow of one cell between the study's sender and a kernel, over equal repetitions.
 #[derive(Clone, Debug)]
 pub struct FlowComparison {
     /// Labels of the cell.
@@ -57,7 +57,7 @@ pub struct FlowComparison {
     pub counted: Vec<f64>,
 }
 
-/// A model that was run with kernels.
+/// Results of one model that was run with kernels.
 pub(super) struct RepetitionResults {
     model: Model,
     repetitions: u32,

@@ -1,4 +1,5 @@
-//! Laboratory: runs experiments and shares runs between experiments with equal scenarios.
+//! Runner of published experiments: runs their cells, pictures, readings and seeds, and reuses runs of equal
+//! models and repetitions.
 
 use super::experiment::{Claims, Experiment, Group};
 use super::grid::{Grid, Measured, cases};
@@ -15,7 +16,7 @@ use scenario::{Model, NoFiles, Scenario};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// Runs experiments and shares runs between experiments with equal scenarios.
+/// Runner of published experiments, which reuses runs of equal models.
 pub struct Laboratory<'a> {
     pub(super) settings: Settings,
     pub(super) control: &'a SweepControl<'a>,
@@ -25,7 +26,7 @@ pub struct Laboratory<'a> {
     version: &'a str,
 }
 
-/// A model that was run.
+/// Results of one model.
 struct Run {
     model: Model,
     repetitions: u32,
@@ -136,7 +137,7 @@ impl<'a> Laboratory<'a> {
         Grid::new(experiment, keys.iter().filter_map(|key| self.measured.get(key)).map(Rc::clone).collect())
     }
 
-    /// Run of a model with at least this number of repetitions.
+    /// Index of a run of this model with at least this number of repetitions.
     fn known(&self, model: &Model, repetitions: u32) -> Option<usize> {
         self.runs.iter().position(|run| run.repetitions >= repetitions && run.model == *model)
     }
@@ -240,7 +241,7 @@ impl<'a> Laboratory<'a> {
     }
 }
 
-/// Identity of a sweep.
+/// Key of a sweep: group, scenario, settings, seed and repetitions.
 fn key(group: &Group, scenario: &str, set: &[String], seed: u64, repetitions: u32) -> String {
     format!("{}/{scenario} {seed} {repetitions} {}", group.name, set.join(" "))
 }

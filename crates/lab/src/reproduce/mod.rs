@@ -1,4 +1,5 @@
-//! Reproduction of published experiments: every published value beside the measured one, every claim as a test.
+//! Reproduction of published experiments: types of results (published and measured values, claims, readings,
+//! totals) and settings.
 //!
 //! A value is inside if it differs by at most max(fixed part, 1.96 s sqrt(1/n + 1/m)). Here s is the measured
 //! standard deviation, n the repetitions behind the published mean, m ours. The fixed part is 5 % for times
@@ -42,15 +43,15 @@ pub struct Value {
     pub unit: String,
     /// Largest difference that counts as inside.
     pub tolerance: f64,
-    /// True if the value is inside.
+    /// True if the value is inside the tolerance.
     pub within: bool,
-    /// True if the value is inside by the band before ADR 0036.
+    /// True if the value is inside by the tolerance before ADR 0036.
     pub former: bool,
-    /// Reason, for a value outside that a reason explains.
+    /// Reason that explains a value outside; otherwise `None`.
     pub why: Option<String>,
-    /// Explained value, if the measured one is outside and has left it.
+    /// Explained value, if the measured value is outside and no longer near it.
     pub moved: Option<f64>,
-    /// True for a value inside that has a reason for a difference.
+    /// True for a value inside whose cell still lists a known difference.
     pub needless: bool,
     /// Value with current Linux kernels on this path, if measured: mean and 95 % interval.
     pub linux: Option<(f64, Option<[f64; 2]>)>,
@@ -72,7 +73,7 @@ pub struct ClaimResult {
     pub letter: Option<String>,
     /// The comparisons, as text.
     pub detail: String,
-    /// Reason, for a claim that fails with values that reasons explain in every failing comparison.
+    /// Reason of a failed claim, if every failing comparison is explained.
     pub why: Option<String>,
     /// First repetition in which an existence claim holds.
     pub witness: Option<u64>,
@@ -92,7 +93,7 @@ impl ClaimResult {
         }
     }
 
-    /// True if its test equals that of the catalogue.
+    /// True if the test equals that of the catalogue.
     pub fn is_literal(&self) -> bool {
         self.letter.as_deref() == Some("equal")
     }
@@ -105,7 +106,7 @@ pub struct Untested {
     pub id: String,
     /// Statement in words.
     pub text: String,
-    /// Reason.
+    /// Reason why the claim cannot be tested.
     pub why: String,
 }
 
@@ -156,13 +157,13 @@ pub struct Reproduced {
     pub figures: Vec<Figure>,
     /// Pictures with their headings.
     pub pictures: Vec<(String, Picture)>,
-    /// Number of its runs, shared ones included.
+    /// Number of runs, including those shared with other experiments.
     pub runs: u64,
     /// Comparison with current Linux kernels, if requested and possible.
     pub kernels: Option<kernel_comparison::KernelComparison>,
 }
 
-/// Why an experiment could not be run.
+/// Error of a reproduction.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ReproduceError {
@@ -172,7 +173,7 @@ pub enum ReproduceError {
     Data(String),
     /// The sweep failed.
     Sweep(SweepError),
-    /// The caller stopped it.
+    /// The caller set the stop flag.
     Stopped,
 }
 
@@ -270,9 +271,9 @@ pub struct Totals {
     pub former_hold: usize,
     /// Claims whose test equals the catalogue's.
     pub literal: usize,
-    /// Claims of these that hold.
+    /// Claims of `literal` that hold.
     pub literal_hold: usize,
-    /// Claims that cannot be tested here, not included above.
+    /// Claims that cannot be tested here; `claims` does not include them.
     pub untested: usize,
 }
 

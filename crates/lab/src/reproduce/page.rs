@@ -1,4 +1,5 @@
-//! HTML page of reproduced experiments: published and measured values, verdicts, claims, pictures.
+//! HTML page of reproduced experiments: published and measured values, verdicts, claims, readings and
+//! pictures.
 
 use super::kernel_comparison::{COUNTERS, KernelComparison};
 use super::{Reproduced, Totals, Value};
@@ -34,7 +35,7 @@ pub fn short(t: &Totals) -> String {
     )
 }
 
-/// Remark for a value that is outside, or was outside by the former band.
+/// Remark for a value that is outside, or was outside by the tolerance before ADR 0036.
 pub fn remark(v: &Value) -> String {
     match (&v.why, v.moved) {
         (Some(why), _) => why.clone(),
@@ -130,7 +131,7 @@ pub fn beside(r: &Reproduced, kernels: &KernelComparison) -> (Vec<String>, Vec<V
     (columns, rows.collect())
 }
 
-/// Number of decimals: that of the published values.
+/// Number of decimals of a table: that of its published values.
 pub fn decimals(values: &[Value]) -> usize {
     if values.iter().all(|v| v.published.fract() == 0.0) { 1 } else { 3 }
 }

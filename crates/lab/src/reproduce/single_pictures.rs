@@ -1,4 +1,5 @@
-//! Pictures of single repetitions that an experiment requests.
+//! Time-sequence pictures of single repetitions that an experiment's file requests, by number or by the first
+//! repetition that satisfies a claim.
 
 use super::experiment::Experiment;
 use super::grid::Grid;
@@ -37,7 +38,7 @@ pub(super) fn scenes<'a>(
     Ok(all)
 }
 
-/// Draws them on this many threads.
+/// Draws all pictures of an experiment on `jobs` threads.
 pub(super) fn pictures(
     experiment: &Experiment,
     grid: &Grid,

@@ -1,13 +1,15 @@
-//! Judgement of published values. The tolerance is the larger of a fixed part and the difference that chance
-//! explains with the repetitions behind both means.
+//! Verdicts on published values against measured ones.
+//!
+//! The tolerance is the larger of a fixed part and the difference that chance explains with the repetitions
+//! behind both means.
 
 use super::experiment::{Claims, Experiment, Published};
 use super::grid::{Grid, View};
 use super::{ReproduceError, Value, claim};
 use results::stats::Summary;
 
-/// Adds the kernels' values of equal cells to published values. Computed values get none: their cells differ
-/// in the study's senders, which do not apply to a kernel.
+/// Adds the kernels' values of equal cells to published values. Values computed from key labels get none:
+/// their cells differ in options that do not apply to a kernel.
 pub(super) fn beside(
     values: &mut [Value],
     experiment: &Experiment,
@@ -63,7 +65,7 @@ pub(super) fn percentile(each: &[Option<f64>], p: f64) -> Option<f64> {
     Some(sorted[below] + part * (sorted[(below + 1).min(last)] - sorted[below]))
 }
 
-/// Quantile of the repetitions, and its largest difference from the published one that chance explains.
+/// Quantile of the repetitions, and the largest difference from the published one that chance explains.
 fn with_chance(table: &Published, published: f64, p: f64, each: &[Option<f64>]) -> Option<(f64, f64)> {
     let m = each.iter().flatten().filter(|x| x.is_finite()).count() as f64;
     let reach = 1.96 * (p * (1.0 - p) * (1.0 / f64::from(table.repetitions) + 1.0 / m)).sqrt();
@@ -114,8 +116,8 @@ fn value(
     })
 }
 
-/// True if a measured value is still the explained one. Their difference is within the fixed part. If the
-/// reason was written for `others` repetitions, it is within the difference that chance explains.
+/// True if a measured value is still the explained one: within the fixed part of the tolerance. If the reason
+/// was written for `others` repetitions, the difference that chance explains is allowed too.
 pub(super) fn near(
     explained: f64,
     measured: f64,
@@ -140,7 +142,7 @@ mod tests {
         .unwrap()
     }
 
-    /// Equal repetitions leave only the fixed part of the tolerance.
+    /// Verdict from ten equal repetitions, which leave only the fixed part of the tolerance.
     fn judged(table: &Published, key: &str, published: f64, measured: f64) -> Value {
         value(table, key, published, &[Some(measured); 10], None).unwrap()
     }

@@ -1,5 +1,8 @@
-//! Verdicts on claims. A failing claim is explained if every failing comparison has a reason and both of its
-//! sides still have the values of that reason.
+//! Verdicts on claims: by means, by label combinations, or by share of repetitions; explanation of failed
+//! comparisons.
+//!
+//! A failed claim is explained if every failing comparison has a reason and both of its sides still have the
+//! values of that reason.
 
 use super::claim::{self, Cells, Comparison, Side};
 use super::experiment::{Claim, Claims, Experiment};
@@ -7,7 +10,7 @@ use super::grid::{Grid, View};
 use super::value::near;
 use super::{ClaimResult, ReproduceError, Untested};
 
-/// Upper bound of failing comparisons in a text.
+/// Upper bound of failing comparisons that a text lists.
 const SHOWN: usize = 4;
 /// Relative tolerance of a side around its explained value.
 const NEAR: f64 = 0.01;
@@ -137,7 +140,7 @@ fn detail(c: &Claim, made: &[Comparison], failing: &[&Comparison], holds: bool) 
 mod tests {
     use super::*;
 
-    /// A quantity whose labels give its values.
+    /// Quantity whose value is the label of the cell.
     struct Plain;
     impl Cells for Plain {
         fn values(&self, _: &str, labels: &[&str]) -> Result<Vec<Option<f64>>, String> {

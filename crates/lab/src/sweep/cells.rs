@@ -1,4 +1,4 @@
-//! Cells of a sweep: all built at once for small grids, built on demand for large grids.
+//! Cells of a sweep's grid: built at once in a small grid, built on demand in a large one.
 
 use super::{Prepared, plain};
 use results::Grid;
@@ -42,7 +42,8 @@ impl Cells {
         if count <= HELD {
             return Cells::whole(scenario, seed);
         }
-        let held = looks(scenario).map(|index| prepared(scenario, seed, index)).collect::<Result<_, _>>()?;
+        let held =
+            samples(scenario).map(|index| prepared(scenario, seed, index)).collect::<Result<_, _>>()?;
         let cells = usize::try_from(count).unwrap_or(usize::MAX);
         Ok(Cells { held, grid: Some(LazyGrid { scenario: scenario.clone(), seed, cells }) })
     }
@@ -91,12 +92,12 @@ impl Cells {
         }
     }
 
-    /// Cell by number, if it exists and is possible.
+    /// Cell by number, if it exists and its values are possible.
     pub fn good(&self, index: usize) -> Option<Cow<'_, Prepared>> {
         self.get(index).ok().flatten()
     }
 
-    /// Description of the cells for tables.
+    /// Axes and parameter values of the cells, as header of result tables.
     pub(super) fn grid(&self, scenario: &Scenario) -> Grid {
         if self.grid.is_some() {
             let axis = |(key, values): (&str, Vec<serde_json::Value>)| {
@@ -119,9 +120,9 @@ fn prepared(scenario: &Scenario, seed: Option<u64>, index: u64) -> Result<Prepar
     Ok(Prepared { params, model })
 }
 
-/// The first cell, and each value of each axis with the first values of the other axes; at most [`HELD`]
-/// cells.
-fn looks(scenario: &Scenario) -> impl Iterator<Item = u64> {
+/// Numbers of the first cell, and of a cell for each value of each axis with the first values of the other
+/// axes; at most [`HELD`] cells.
+fn samples(scenario: &Scenario) -> impl Iterator<Item = u64> {
     let mut stride = scenario.cell_count().unwrap_or(u64::MAX);
     let mut all = vec![0];
     for (_, values) in scenario.axes() {

@@ -1,4 +1,5 @@
-//! Unfinished repetitions of a sweep, in the order of the table.
+//! Iterator over the unfinished repetitions of a sweep, by cell and repetition, with a bit set of the
+//! finished ones.
 
 use crate::shard::ShardPart;
 
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_finished_is_not_handed_out() {
+    fn finished_repetitions_are_not_returned() {
         let mut done = FinishedSet::none(3);
         [(0, 1), (2, 2), (0, 1)].into_iter().for_each(|(cell, repetition)| done.add(cell, repetition));
         assert_eq!(done.count(), 2);

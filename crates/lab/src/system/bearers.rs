@@ -1,4 +1,4 @@
-//! Rows of GPRS bearers in the tables of users, cells and timeslots.
+//! Rows of GPRS bearers in the result tables of users, cells and timeslots, from the counters of each mobile.
 //!
 //! Columns without a meaning for a bearer stay empty: position, serving cell, C/I, round trip.
 

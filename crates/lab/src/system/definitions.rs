@@ -1,4 +1,5 @@
-//! Definitions of the columns of result tables beside the flows, for the results page: mobiles, cells, timeslots, seconds and decibels of C/I.
+//! Definitions of the columns of radio network result tables for docs/results.md: users, cells, timeslots,
+//! load by second, blocks by C/I.
 
 use super::tables;
 

@@ -1,4 +1,5 @@
-//! Segments by link: the number that each link carried, and the share of unneeded ones (catalogue TA-12).
+//! Result table of links: number of segments that each link carried, and share of unneeded retransmissions
+//! (catalogue TA-12).
 //!
 //! A data segment reaches a link unless a queue drop or a loss ended it before. A link carries all segments
 //! that reach it, except those that its queue drops; a segment lost on the air was carried. Both directions
@@ -59,7 +60,7 @@ pub(super) fn rows(model: &Model, world: &World) -> Rows {
     named.filter_map(|(link, carried)| carried.map(|c| (link.name.clone(), c.values()))).collect()
 }
 
-/// Adds the `sent` segments of one direction of a flow to the links of its path.
+/// Adds the `sent` segments of one direction of a flow to the links of its route.
 fn direction(
     way: &[usize],
     links: &[Vec<ElementId>],

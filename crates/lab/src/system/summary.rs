@@ -1,4 +1,5 @@
-//! C/I distribution, coding schemes, block errors, slot use and SGSN queue of networks of cells, over repetitions.
+//! Summary of a network of cells over repetitions, as JSON and charts: C/I distribution, coding schemes,
+//! block errors, timeslot use, SGSN queue.
 
 use super::tables::{self, Table, Tables};
 use cells::curve::SCHEMES;
@@ -19,7 +20,7 @@ pub struct Summary {
     radio: [BTreeMap<i64, Blocks>; 2],
     /// By second: sums of the columns of the table `system`, and the number of rows with a value.
     seconds: BTreeMap<i64, Vec<(f64, f64)>>,
-    /// Largest queue of any mobile.
+    /// Largest SGSN queue of any mobile.
     largest: f64,
 }
 

@@ -1,6 +1,7 @@
-//! Tables of networks of cells beside the rows of flows: users, cells, timeslots, load by second, and blocks
-//! by C/I and coding scheme. GPRS bearers fill the first three. The last table is that of links, for any
-//! model.
+//! Result tables of networks of cells: users, cells, timeslots, load by second, blocks by C/I and coding
+//! scheme; table of links for any model.
+//!
+//! GPRS bearers fill the tables of users, cells and timeslots.
 
 use super::{bearers, links, round_trip, transfers};
 use base::Time;
@@ -19,7 +20,7 @@ use std::sync::Mutex;
 /// Rows of a table: subject, and values in the order of its columns.
 pub type Rows = Vec<(String, Vec<Option<f64>>)>;
 
-/// A table beside the rows of flows.
+/// A table in addition to the table of flows.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// File name without ending.
@@ -128,10 +129,7 @@ pub fn all() -> Vec<Table> {
     ]
 }
 
-/// Headers of the tables of a run.
-///
-/// # Errors
-/// Tables of a run beside the rows of flows.
+/// Tables of a run in addition to the table of flows: headers, and rows of the small tables.
 pub struct Tables {
     /// Headers in the order of [`all`].
     pub headers: Vec<Header>,
@@ -165,6 +163,10 @@ impl Tables {
 }
 
 /// Headers of all tables; arguments as for [`Header::new`].
+///
+/// # Errors
+///
+/// Errors of [`Header::new`].
 pub fn headers(hash: &str, seed: u64, version: &str, cells: &Grid) -> results::Result<Vec<Header>> {
     all().into_iter().map(|table| Header::new(hash, seed, version, cells.clone(), table.columns)).collect()
 }

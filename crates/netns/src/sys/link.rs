@@ -1,9 +1,9 @@
-//! Interface query by netlink: index, state, hardware type, MTU, master.
+//! Query of a network interface by netlink (`Link`): index, state, hardware type, MTU, bridge or bond.
 
 use super::veth::{Message, NO_INTERFACE, with_end};
 use std::io;
 
-/// An interface of the calling thread's namespace.
+/// Interface of the calling thread's namespace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link {
     /// Interface index.
@@ -14,14 +14,14 @@ pub struct Link {
     pub ethernet: bool,
     /// MTU, bytes.
     pub mtu: u32,
-    /// Index of its bridge or bond.
+    /// Index of the interface's bridge or bond.
     pub master: Option<u32>,
 }
 
 /// Offset of the attributes, behind the header and an `ifinfomsg`.
 const ATTRIBUTES: usize = 32;
 
-/// Queries the interface of that name.
+/// Queries the interface `name`.
 pub fn look(name: &str) -> io::Result<Link> {
     let mut message = Message::new(libc::RTM_GETLINK, libc::NLM_F_REQUEST as u16);
     message.0.extend(NO_INTERFACE);
@@ -30,7 +30,7 @@ pub fn look(name: &str) -> io::Result<Link> {
     read(&answer).unwrap_or_else(|| Err(io::ErrorKind::InvalidData.into()))
 }
 
-/// Parses the reply.
+/// Parses the reply of the kernel.
 fn read(answer: &[u8]) -> Option<io::Result<Link>> {
     let short = |at: usize| Some(u16::from_ne_bytes(answer.get(at..at + 2)?.try_into().ok()?));
     let word = |at: usize| Some(u32::from_ne_bytes(answer.get(at..at + 4)?.try_into().ok()?));

@@ -1,4 +1,5 @@
-//! System calls of the emulator: every `unsafe` of this crate is here or in the files below.
+//! System calls of network namespaces and emulation: clocks, timers, polling, sockets, TUN devices, priorities,
+//! capabilities. Every `unsafe` of this crate is in this module.
 //!
 //! Each function performs one operation with memory that it owns.
 #![allow(unsafe_code, reason = "calls that no safe interface of ours covers; each says why it is sound")]
@@ -53,7 +54,7 @@ pub fn thread_time() -> base::Span {
     base::Span::from_nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
 }
 
-/// Moves the calling thread only into a new network namespace.
+/// Moves only the calling thread into a new network namespace.
 pub fn unshare_network() -> io::Result<()> {
     // SAFETY: no memory is involved.
     check(unsafe { libc::unshare(libc::CLONE_NEWNET) })
@@ -88,7 +89,7 @@ fn request(name: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// Creates a TUN device in the calling thread's namespace; it exists as long as the file.
+/// Creates a TUN device in the calling thread's namespace; the device exists as long as the file.
 pub fn tun(name: &str) -> io::Result<File> {
     let file = File::options().read(true).write(true).open("/dev/net/tun")?;
     let mut request = request(name)?;
@@ -238,21 +239,21 @@ pub struct PollSet {
 }
 
 impl PollSet {
-    /// Polls these for reading.
+    /// Polls the descriptors for reading.
     pub fn new(fds: impl Iterator<Item = RawFd>) -> PollSet {
         PollSet { fds: fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect() }
     }
-    /// Enables or disables polling one of them for writing.
+    /// Enables or disables polling of the descriptor at index `at` for writing.
     pub fn also_to_write(&mut self, at: usize, wanted: bool) {
         if let Some(entry) = self.fds.get_mut(at) {
             entry.events = if wanted { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
         }
     }
-    /// Whether it was readable, or its device was removed, after the last wait.
+    /// Whether the descriptor at index `at` was ready, or its device removed, after the last wait.
     pub fn ready(&self, at: usize) -> bool {
         self.fds.get(at).is_none_or(|entry| entry.revents != 0)
     }
-    /// Blocks until one is ready.
+    /// Blocks until a descriptor is ready.
     pub fn wait(&mut self) -> io::Result<()> {
         // SAFETY: the kernel writes `revents` of as many entries as the vector has; no timeout, no mask.
         let n = unsafe {
@@ -270,7 +271,7 @@ impl PollSet {
     }
 }
 
-/// Waits until one is readable, at most `ms` milliseconds; returns which are.
+/// Waits until a descriptor is readable, at most `ms` milliseconds; returns which are.
 pub fn readable(fds: &[RawFd], ms: Option<i32>) -> Vec<bool> {
     let entry = |fd: &RawFd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 };
     let mut all: Vec<libc::pollfd> = fds.iter().map(entry).collect();
@@ -279,7 +280,7 @@ pub fn readable(fds: &[RawFd], ms: Option<i32>) -> Vec<bool> {
     all.iter().map(|entry| entry.revents != 0).collect()
 }
 
-/// Readiness of a descriptor; errors set both.
+/// Readiness of a descriptor; an error sets both fields.
 #[derive(Clone, Copy, Debug)]
 pub struct PollResult {
     /// Readable.
@@ -288,7 +289,7 @@ pub struct PollResult {
     pub write: bool,
 }
 
-/// Waits until one is readable, or writable where requested, at most `most`; returns the readiness of each.
+/// Waits until a descriptor is readable, or writable where requested, at most `most`; returns the readiness of each.
 pub fn poll(files: impl Iterator<Item = (RawFd, bool)>, most: base::Span) -> Vec<PollResult> {
     let events = |write: bool| if write { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
     let mut all: Vec<libc::pollfd> =
@@ -316,7 +317,7 @@ pub fn no_slack() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
 }
 
-/// Bytes written to a connection and not yet acknowledged.
+/// Bytes written to a connection that are not acknowledged.
 pub fn unacknowledged(fd: RawFd) -> io::Result<u64> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the kernel writes one number, which outlives the call.
@@ -324,7 +325,7 @@ pub fn unacknowledged(fd: RawFd) -> io::Result<u64> {
     Ok(bytes.max(0) as u64)
 }
 
-/// Bytes received on a connection and not yet read.
+/// Bytes received on a connection that are not read.
 pub fn unread(fd: RawFd) -> io::Result<u64> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the kernel writes one number, which outlives the call.
@@ -369,9 +370,9 @@ pub fn wait_for(fd: RawFd, write: bool, ms: i32) {
     unsafe { libc::poll(&raw mut one, 1, ms) };
 }
 
-/// Real-time priority of drivers, about the middle of the range.
+/// Real-time priority of drivers, in the middle of the range.
 pub const DRIVER: i32 = 50;
-/// Real-time priority of workloads, below that of the network.
+/// Real-time priority of workloads, below that of drivers.
 pub const WORKLOAD: i32 = 40;
 
 /// Requests real-time priority for the calling thread.
@@ -381,7 +382,7 @@ pub fn real_time(priority: i32) -> io::Result<()> {
     check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const p) })
 }
 
-/// Sets the timer slack of the calling thread to 1 ns and locks present memory. Both only improve timing, so
+/// Sets the timer slack of the calling thread to 1 ns, and locks its present memory. Both only improve timing, so
 /// refusals are ignored.
 pub fn punctual() {
     // SAFETY: no memory is involved.
@@ -437,8 +438,8 @@ pub fn tcp_info(fd: RawFd) -> io::Result<TcpInfo> {
     Ok(TcpInfo::read(&bytes[..(length as usize).min(bytes.len())]))
 }
 
-/// Non-blocking TCP socket in the calling thread's namespace, with a congestion control of its own. The
-/// sysctl of a namespace does not suffice: outside of the initial one, only some algorithms are permitted.
+/// Non-blocking TCP socket in the calling thread's namespace with congestion control `cc`. The sysctl of a namespace
+/// does not suffice, since it permits only some algorithms outside of the initial namespace.
 pub fn stream(cc: Option<&str>, six: bool) -> io::Result<TcpStream> {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     let family = if six { libc::AF_INET6 } else { libc::AF_INET };
@@ -478,7 +479,7 @@ pub fn wait_below(fd: RawFd, bytes: u32) -> io::Result<()> {
     })
 }
 
-/// Starts a connection.
+/// Starts to connect.
 pub fn connect(stream: &TcpStream, to: SocketAddr) -> io::Result<()> {
     // SAFETY: the kernel reads as many bytes as the structure has.
     let begun = with_address(to, |at, length| unsafe { libc::connect(stream.as_raw_fd(), at, length) });
@@ -488,7 +489,7 @@ pub fn connect(stream: &TcpStream, to: SocketAddr) -> io::Result<()> {
     }
 }
 
-/// Makes `close` reset the connection: a lingering one would keep its namespace for minutes.
+/// Makes `close` reset the connection, since a lingering connection would keep its namespace for minutes.
 pub fn abort_on_close(fd: RawFd) -> io::Result<()> {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     // SAFETY: the kernel reads as many bytes as the structure has.

@@ -1,35 +1,36 @@
-//! Packet sockets at interfaces of the host: receive all frames as on the wire, and send frames.
+//! Packet sockets at interfaces of the host: reception of all frames as on the wire, with open offloads and VLAN tag,
+//! and sending of frames.
 
 use super::{check, check_fd};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _, RawFd};
 
-/// Receive buffer, as far as permitted, bytes.
+/// Receive buffer size, bytes, as far as permitted.
 const WAITING: libc::c_int = 16 << 20;
 /// Length of `struct virtio_net_hdr`, which precedes each frame in both directions.
 const HEAD: usize = 10;
 const NEEDS_CHECKSUM: u8 = 1;
 
-/// Offloads left open by the kernel.
+/// Offloads that the kernel left to the receiver of a frame.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Unfinished {
-    /// Start of an incomplete checksum, and the offset of its field from there.
+    /// Start of an incomplete checksum, and offset of its field from there.
     pub checksum: Option<(usize, usize)>,
     /// Payload bytes per segment, if the frame must still be segmented.
     pub piece: Option<usize>,
-    /// VLAN tag removed by the card: EtherType of the tag, and the tag.
+    /// VLAN tag removed by the network card: EtherType and tag.
     pub tag: Option<(u16, u16)>,
 }
 
-/// A received frame.
+/// Received frame.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceivedFrame {
     /// Length in bytes.
     pub length: usize,
     /// Offloads that the kernel left to the receiver.
     pub unfinished: Unfinished,
-    /// It is addressed to the host.
+    /// The frame is addressed to the host.
     pub ours: bool,
 }
 
@@ -46,8 +47,8 @@ fn set<T>(fd: RawFd, level: i32, option: i32, value: &T) -> io::Result<()> {
     })
 }
 
-/// Socket at an interface of the calling thread's namespace. It receives all frames that arrive, whatever
-/// their destination, but none that are sent.
+/// Socket at an interface of the calling thread's namespace. It receives all incoming frames, whatever their
+/// destination, but no outgoing ones.
 pub fn open(index: i32) -> io::Result<File> {
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: no memory is involved.

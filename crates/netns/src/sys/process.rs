@@ -1,4 +1,5 @@
-//! Processes: PID namespaces, signals, credentials, exit status.
+//! System calls for processes: PID, mount and user namespaces, signals, credentials, capabilities, exit status, user
+//! database.
 
 use super::{check, check_fd};
 use std::ffi::{CStr, CString};
@@ -9,8 +10,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-/// Makes the next child of the calling thread the first process of a new PID namespace. When that process
-/// ends, the kernel kills all others in it.
+/// Makes the next child of the calling thread the first process of a new PID namespace. When that process ends, the
+/// kernel kills all processes of the namespace.
 pub fn unshare_processes() -> io::Result<()> {
     // SAFETY: no memory is involved.
     check(unsafe { libc::unshare(libc::CLONE_NEWPID) })
@@ -33,8 +34,8 @@ pub fn unshare_mounts() -> io::Result<()> {
     })
 }
 
-/// Moves the calling, single-threaded process into a new user namespace with the capabilities that namespaces
-/// need.
+/// Moves the calling process, which must have one thread, into a new user namespace with the capabilities that
+/// namespaces need.
 pub fn unshare_user() -> io::Result<()> {
     // SAFETY: no memory is involved.
     check(unsafe { libc::unshare(libc::CLONE_NEWUSER) })
@@ -89,15 +90,15 @@ pub fn hand_down(command: &mut Command, fds: Vec<RawFd>) {
     unsafe { command.pre_exec(act) };
 }
 
-/// Unblocks all signals: a blocked mask would be inherited by the started program.
+/// Unblocks all signals, since the started program would inherit a blocked mask.
 fn hear_all_signals() -> io::Result<()> {
     let none = set(&[]);
     // SAFETY: the kernel reads the one structure it is given.
     check(unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) })
 }
 
-/// Keeps the capabilities of the process across exec. Root keeps them anyway; a user in its own user
-/// namespace does not. Refusals are ignored here and show where a capability is needed.
+/// Keeps the capabilities of the process across exec. Root keeps them anyway; a user in a user namespace does not.
+/// Refusals are ignored and show where a capability is needed.
 fn keep_rights() {
     // SAFETY: the kernel reads and writes the structures it is given.
     unsafe {
@@ -130,8 +131,8 @@ fn ambient(what: libc::c_int, right: libc::c_ulong) {
     unsafe { libc::prctl(libc::PR_CAP_AMBIENT, what as libc::c_ulong, right, zero, zero) };
 }
 
-/// Optionally starts `command` in a process group of its own, in the foreground of the terminal if there is
-/// one. Unless `trusted`, it loses capabilities beyond those of its user.
+/// Optionally starts `command` in a process group of its own, in the foreground of the terminal if there is one.
+/// Unless `trusted`, the command loses capabilities beyond those of its user.
 pub fn place(command: &mut Command, own_group: bool, terminal: Option<RawFd>, trusted: bool) {
     let act = move || {
         if own_group {
@@ -168,15 +169,15 @@ pub fn memory_file(name: &CStr) -> io::Result<OwnedFd> {
 /// State change of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It exited with this status.
+    /// The process exited with this status.
     Exited(i32),
-    /// It was killed by this signal.
+    /// The process was killed by this signal.
     Killed(i32),
-    /// It was stopped by this signal.
+    /// The process was stopped by this signal.
     Stopped(i32),
 }
 
-/// Next child with a state change, if any.
+/// Next child with a state change, if any: process id and change.
 pub fn changed() -> Option<(i32, Change)> {
     let mut status = 0;
     // SAFETY: the kernel writes one number, which outlives the call.
@@ -212,7 +213,7 @@ fn set(signals: &[i32]) -> libc::sigset_t {
     }
 }
 
-/// Blocks these signals in the calling thread and in threads that it starts; they are read from the result.
+/// Blocks these signals in the calling thread and its later threads; returns the descriptor from which they are read.
 pub fn hold_signals(signals: &[i32]) -> io::Result<OwnedFd> {
     let set = set(signals);
     // SAFETY: the kernel reads the one structure it is given.
@@ -224,7 +225,7 @@ pub fn hold_signals(signals: &[i32]) -> io::Result<OwnedFd> {
     }
 }
 
-/// Next pending signal, and whether the terminal sent it to the whole group.
+/// Next pending signal, and whether the terminal sent it to the whole process group.
 pub fn next_signal(held: &OwnedFd) -> Option<(i32, bool)> {
     // SAFETY: all bytes zero is a value of this plain structure.
     let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };

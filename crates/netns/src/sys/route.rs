@@ -1,4 +1,4 @@
-//! Interface addresses and routes by ioctl, beyond `ifreq`: IPv6, and default routes.
+//! Interface addresses and default routes by ioctl: IPv6 address, IPv4 and IPv6 default route.
 
 use super::{address, check, check_fd, control, request};
 use std::io;
@@ -63,7 +63,7 @@ pub fn address6(name: &str, at: Ipv6Addr, prefix: u32) -> io::Result<()> {
     check(unsafe { libc::ioctl(control6()?.as_raw_fd(), libc::SIOCSIFADDR as _, &raw mut request) })
 }
 
-/// Adds an IPv4 default route over an interface and a gateway; programs that look for the uplink expect a
+/// Adds an IPv4 default route over an interface and a gateway, since programs that look for the uplink expect a
 /// gateway.
 pub fn default4(name: &str, gateway: Ipv4Addr) -> io::Result<()> {
     let mut device = request(name)?.ifr_name;

@@ -1,4 +1,4 @@
-//! Serial devices and pseudo-terminals in raw mode: every byte passes unchanged.
+//! Serial devices and pseudo-terminals in raw mode, so that every byte passes unchanged: opening, speed, settings.
 
 use super::{check, check_fd};
 use std::ffi::{CStr, CString};
@@ -48,8 +48,7 @@ pub fn speeds() -> impl Iterator<Item = u32> {
     SPEEDS.iter().map(|(speed, _)| *speed)
 }
 
-/// Sets a device to raw mode without modem control, at this speed or unchanged. Returns the previous
-/// settings.
+/// Sets a device to raw mode without modem control, with this speed or the present one. Returns the previous settings.
 fn raw(fd: RawFd, speed: Option<u32>) -> io::Result<Setting> {
     // SAFETY: the kernel writes one structure, of which all bytes zero is a value, and reads one.
     unsafe {
@@ -86,7 +85,7 @@ fn open_at(path: &CStr) -> io::Result<OwnedFd> {
     check_fd(unsafe { libc::open(path.as_ptr(), flags) })
 }
 
-/// Opens a serial device exclusively; returns its previous settings too.
+/// Opens a serial device exclusively; also returns its previous settings.
 pub fn open(path: &str, speed: Option<u32>) -> io::Result<(File, Setting)> {
     let device = open_at(&CString::new(path)?)?;
     let before = raw(device.as_raw_fd(), speed)?;
@@ -95,8 +94,8 @@ pub fn open(path: &str, speed: Option<u32>) -> io::Result<(File, Setting)> {
     Ok((file(device), before))
 }
 
-/// Creates a pseudo-terminal: our end, the other end and its path. The other end stays open, so that its user
-/// may close it.
+/// Creates a pseudo-terminal: own side, opposite side, and path of the opposite side. The opposite side stays open, so
+/// that its user may close it.
 pub fn pair() -> io::Result<(File, OwnedFd, String)> {
     let ours = open_at(c"/dev/ptmx")?;
     let mut name = [0 as libc::c_char; 64];

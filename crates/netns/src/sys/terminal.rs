@@ -1,4 +1,4 @@
-//! Controlling terminal: foreground process group and settings.
+//! Controlling terminal of the session: foreground process group, saved settings.
 
 use super::{check, check_fd};
 use std::io;
@@ -38,7 +38,7 @@ pub fn give(terminal: RawFd, group: i32) -> io::Result<()> {
     }
 }
 
-/// Moves the caller's own group to the foreground.
+/// Moves the caller's process group to the foreground.
 pub fn take(terminal: &OwnedFd) {
     // SAFETY: no memory is involved.
     let own = unsafe { libc::getpgrp() };
@@ -50,7 +50,7 @@ pub fn take(terminal: &OwnedFd) {
 #[derive(Clone, Copy)]
 pub struct Setting(libc::termios);
 
-/// Current settings.
+/// Current settings of the terminal.
 pub fn setting(terminal: &OwnedFd) -> Option<Setting> {
     // SAFETY: the kernel writes one structure, of which all bytes zero is a value.
     unsafe {

@@ -1,4 +1,5 @@
-//! Virtual Ethernet (veth) pairs, and sockets for their frames: the replacement of a TUN device.
+//! Virtual Ethernet (veth) pairs in place of a TUN device: creation by netlink, disabled offloads, packet socket for
+//! the frames.
 
 use super::{check, check_fd, configure, control, request};
 use std::fs::File;
@@ -33,7 +34,7 @@ impl Message {
         self.0[at..at + 2].copy_from_slice(&length.to_ne_bytes());
         self.0.resize(self.0.len().next_multiple_of(4), 0);
     }
-    /// Sends the message and returns the reply.
+    /// Sends the message, and returns the kernel's reply.
     pub(crate) fn exchange(mut self) -> io::Result<Vec<u8>> {
         let length = self.0.len() as u32;
         self.0[..4].copy_from_slice(&length.to_ne_bytes());
@@ -51,7 +52,7 @@ impl Message {
         answer.truncate(n as usize);
         Ok(answer)
     }
-    /// Sends the message and checks its acknowledgement.
+    /// Sends the message, and checks the kernel's acknowledgement.
     fn send(self) -> io::Result<()> {
         let answer = self.exchange()?;
         let number =
@@ -68,7 +69,7 @@ pub(crate) fn with_end(name: &str) -> Vec<u8> {
     [name.as_bytes(), &[0]].concat()
 }
 
-/// Creates a veth pair: `here` in the calling thread's namespace, `there` in that of `namespace`.
+/// Creates a veth pair: `here` in the calling thread's namespace, `there` in the namespace with descriptor `namespace`.
 pub fn pair(here: &str, there: &str, namespace: RawFd) -> io::Result<()> {
     let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
     let mut message = Message::new(libc::RTM_NEWLINK, flags as u16);
@@ -94,7 +95,7 @@ struct Setting {
     value: u32,
 }
 
-/// Ethtool commands of offloads: frames must be complete when they are read.
+/// Ethtool commands that disable offloads, since frames must be complete when they are read.
 const OFFLOADS: [u32; 6] = [
     0x15, // receive checksums
     0x17, // transmit checksums
@@ -104,7 +105,7 @@ const OFFLOADS: [u32; 6] = [
     0x2c, // generic reception
 ];
 
-/// Disables offloads, so that a device sends packets as on a wire.
+/// Disables the offloads of a device, so that it sends packets as on a wire.
 pub fn whole_packets(name: &str) -> io::Result<()> {
     let control = control()?;
     for command in OFFLOADS {
@@ -143,10 +144,10 @@ pub fn hardware_address(name: &str) -> io::Result<[u8; 6]> {
     Ok(bytes)
 }
 
-/// Receive buffer, as far as permitted, bytes.
+/// Receive buffer size, bytes, as far as permitted.
 const WAITING: libc::c_int = 16 << 20;
 
-/// Socket for received frames of a device in the calling thread's namespace; it can also send.
+/// Packet socket for received frames of a device in the calling thread's namespace; it can also send.
 pub fn frames(name: &str) -> io::Result<File> {
     let name = std::ffi::CString::new(name)?;
     let all = (libc::ETH_P_ALL as u16).to_be();
@@ -187,7 +188,7 @@ pub fn frames(name: &str) -> io::Result<File> {
     Ok(File::from(socket))
 }
 
-/// Frames dropped by such a socket since the last call because they were not read in time.
+/// Frames dropped by a packet socket since the last call because they were not read in time.
 pub fn thrown_away(fd: RawFd) -> u64 {
     let mut counts = [0u32; 2];
     let mut length = size_of::<[u32; 2]>() as libc::socklen_t;

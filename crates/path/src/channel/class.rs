@@ -1,4 +1,4 @@
-//! Packet classifier and priority scheduler with weights.
+//! Packet classifier of a channel, and its scheduler by priority and weight.
 //!
 //! A list of rules classifies packets into queues (catalogue SW-47); without rules there is a single queue
 //! (SW-48). The non-empty queue with the smallest priority number is served. Queues of equal priority share

@@ -1,4 +1,4 @@
-//! Network element of a cell: two ports for each mobile, downlink even, uplink odd.
+//! Network element of a model cell: two ports for each mobile, downlink even, uplink odd.
 
 use super::content::Content;
 use super::{Cell, Direction, tdma};

@@ -49,24 +49,41 @@ impl StationConfig {
     }
 
     /// Configuration file of osmo-pcu, with its socket at `socket`. Coding schemes are those of the first
-    /// mobile, which link adaptation does not exceed. All other parameters keep the program's defaults.
+    /// mobile of GPRS and of the first one of EGPRS, which link adaptation does not exceed. All other
+    /// parameters keep the program's defaults.
     pub fn text(&self, socket: &str) -> String {
-        let scheme = |up: bool| {
-            let of = |u: &UserConfig| if up { u.up.scheme } else { u.down.scheme }.number();
-            self.users.first().map_or(1, of)
-        };
-        let (down, up) = (scheme(false), scheme(true));
         let allocation = if self.slots > 1 { "b" } else { "a" };
-        let lines = [
-            format!("pcu-socket {socket}"),
-            "flow-control-interval 10".to_owned(),
-            format!("cs {down} {up}"),
-            format!("cs max {down} {up}"),
-            format!("alloc-algorithm {allocation}"),
-            "gamma 0".to_owned(),
-        ];
+        let mut lines = vec![format!("pcu-socket {socket}"), "flow-control-interval 10".to_owned()];
+        for (egprs, word) in [(false, "cs"), (true, "mcs")] {
+            let first = self.users.iter().find(|u| u.down.scheme.is_egprs() == egprs);
+            if let Some(user) = first {
+                let (down, up) = (user.down.scheme.number(), user.up.scheme.number());
+                lines.extend([format!("{word} {down} {up}"), format!("{word} max {down} {up}")]);
+            }
+        }
+        lines.extend([format!("alloc-algorithm {allocation}"), "gamma 0".to_owned()]);
         let mut text = String::from("log stderr\n logging level set-all error\nline vty\n no login\npcu\n");
         lines.iter().for_each(|line| text.push_str(&format!(" {line}\n")));
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coding::Scheme;
+
+    /// Each system's first mobile sets its schemes.
+    #[test]
+    fn schemes_of_both_systems_are_configured() {
+        let mobile = |down, up| {
+            let mut user = UserConfig::new("mobile");
+            (user.down.scheme, user.up.scheme) = (down, up);
+            user
+        };
+        let users = vec![mobile(Scheme::Mcs9, Scheme::Mcs4), mobile(Scheme::Cs2, Scheme::Cs1)];
+        let text = StationConfig { slots: 1, ports: PORTS, users }.text("/tmp/pcu");
+        let lines: Vec<&str> = text.lines().filter(|l| l.contains("cs ")).map(str::trim).collect();
+        assert_eq!(lines, ["cs 2 1", "cs max 2 1", "mcs 9 4", "mcs max 9 4"]);
     }
 }

@@ -12,6 +12,8 @@
 //! | `station` | block periods of the base station |
 //! | `phone` | a mobile: access, TBFs, reports, timers |
 //! | `uplink`, `downlink` | the TBFs of a mobile |
+//! | `changes` | changes of cell |
+//! | `count` | radio use |
 //! | `store` | packets as LLC frames of octets, and back |
 //! | `gb` | network service, BSSGP, flow control |
 //! | `element` | the network element |
@@ -21,7 +23,9 @@
 //! after a fixed time ([`station::GRANT`], every [`station::PAGING`]). GPRS attach and context activation are
 //! taken as done.
 
+mod changes;
 pub mod config;
+mod count;
 mod downlink;
 pub mod element;
 mod gb;

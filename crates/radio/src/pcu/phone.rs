@@ -1,18 +1,21 @@
 //! State of a mobile with a real PCU: packet access, its two TBFs, answers to polls, timers (3GPP TS 44.060
 //! sections 7 to 9).
 
+use super::changes::Away;
 use super::downlink::DownTbf;
 use super::gb;
 use super::store::Store;
-use super::uplink::{UpTbf, Uplink};
+use super::uplink::{UpTbf, Uplink, UplinkReport};
 use crate::bssgp::Sgsn;
 use crate::cell::config::{Delays, UserConfig};
-use crate::coding::Scheme;
+use crate::cell::counts::UserCounts;
+use crate::coding::{Modulation, Scheme};
+use crate::mobility::Mobility;
 use crate::parameters::Id;
 use crate::quality::Quality;
 use crate::tdma::{self, Tick};
 use crate::wire;
-use crate::wire::assignment::{self, Addressee, Assignment};
+use crate::wire::assignment::{self, Addressee, Assignment, Request};
 use crate::wire::block;
 use crate::wire::message::{self, Message};
 use base::Time;
@@ -20,27 +23,50 @@ use base::packet::Packet;
 use base::rng::{Seed, Stream};
 use std::collections::VecDeque;
 
-/// One-phase access: upper bits of its channel request (44.018 table 9.1.8.2), and the number of values of
+/// One-phase access of GPRS: upper bits of its channel request (44.018 table 9.1.8.2), and the number of values of
 /// the lower bits.
 const ONE_PHASE: u8 = 0x78;
 const REFERENCES: u32 = 7;
+/// One-phase access of EGPRS (44.060 table 11.2.5a.2): the multislot class less one in 5 bits, the radio priority less
+/// one in 2, random bits. Priority 4, as in channel requests in reports.
+const PRIORITY: u16 = 3;
+const EXTENDED: u32 = 8;
 /// Block periods until a channel request is repeated, 0.4 to 0.8 s: S and T of 44.060 section 7.1.2.1.1 for a
 /// RACH on a common timeslot.
 const REPEAT: std::ops::Range<u32> = 20..40;
 
 /// Content of an uplink block that a poll has reserved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Answer {
+pub(super) enum Answer {
     /// Packet Downlink Ack/Nack.
     Report,
     /// Packet Control Acknowledgement.
     Acknowledge,
 }
 
+/// A channel request on the RACH.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ChannelRequest {
+    /// Eight bits, of GPRS.
+    Octet(u8),
+    /// EGPRS Packet Channel Request: eleven bits.
+    Extended(u16),
+}
+
+impl ChannelRequest {
+    /// How an assignment refers to it.
+    fn reference(self) -> Request {
+        match self {
+            ChannelRequest::Octet(octet) => Request::Octet(octet),
+            ChannelRequest::Extended(bits) => Request::Extended(bits as u8 & 31),
+        }
+    }
+}
+
 /// An unanswered channel request.
 #[derive(Clone, Copy)]
-struct Access {
-    octet: u8,
+pub(super) struct Access {
+    request: ChannelRequest,
     /// Time of its repetition.
     again: Tick,
 }
@@ -50,16 +76,28 @@ pub(super) struct Phone {
     pub(super) me: u16,
     pub(super) tlli: u32,
     pub(super) class: u8,
+    /// It has EGPRS TBFs, with the same multislot class.
+    egprs: bool,
     pub(super) delays: Delays,
     /// Block error processes, downlink and uplink.
     quality: [Quality; 2],
-    down: Option<DownTbf>,
-    up: Option<UpTbf>,
+    pub(super) down: Option<DownTbf>,
+    pub(super) up: Option<UpTbf>,
     pub(super) uplink: Uplink,
-    access: Option<Access>,
+    pub(super) access: Option<Access>,
     /// Time of a channel request in a report.
-    asked: Option<Tick>,
-    reserved: Vec<(Tick, u8, Answer)>,
+    pub(super) asked: Option<Tick>,
+    pub(super) reserved: Vec<(Tick, u8, Answer)>,
+    pub(super) mobility: Mobility,
+    pub(super) away: Option<Away>,
+    /// Frames for the layers above, for those who ask.
+    pub(super) signalling: VecDeque<Vec<u8>>,
+    /// The SGSN holds downlink frames until then.
+    pub(super) resumes: Time,
+    pub(super) use_of: UserCounts,
+    /// Last block period with a closed window of the uplink; below, whether the last block was sent with one.
+    pub(super) stalled: Option<Tick>,
+    pub(super) was_stalled: bool,
     chance: Stream,
     /// Packets of each direction.
     pub(super) stores: [Store; 2],
@@ -86,19 +124,28 @@ impl Phone {
         let quality = |d: &crate::cell::config::DirectionConfig, purpose| {
             Quality::new(d.quality.clone(), seed.stream(name, purpose))
         };
+        let egprs = config.down.scheme.is_egprs();
         Phone {
             me,
             // Local TLLI: the two upper bits are set (23.003 section 2.6).
             tlli: 0xc000_0000 | u32::from(me + 1),
             class: config.class.number,
+            egprs,
             delays: config.delays,
             quality: [quality(&config.down, "down"), quality(&config.up, "up")],
             down: None,
             up: None,
-            uplink: Uplink::new(),
+            uplink: Uplink::new(egprs),
             access: None,
             asked: None,
             reserved: Vec::new(),
+            mobility: Mobility::new(&config.mobility, name, seed),
+            away: None,
+            signalling: VecDeque::new(),
+            resumes: Time::ZERO,
+            use_of: UserCounts::default(),
+            stalled: None,
+            was_stalled: false,
             chance: seed.stream(name, "access"),
             stores: [Store::new(false, config.llc.n201), Store::new(true, config.llc.n201)],
             sgsn: Sgsn::new(config.sgsn),
@@ -120,15 +167,22 @@ impl Phone {
 
     /// Whether the network decodes a block of this mobile.
     pub(super) fn on_channel_response(&mut self, now: Tick, octets: &[u8]) -> bool {
-        let control = octets.first().is_some_and(|o| o >> 6 != 0);
-        let scheme = block::scheme_of(octets.len()).unwrap_or(Scheme::Cs1);
-        self.quality[1].decodes(now, scheme, control)
+        let (scheme, control) = block::kind_of(true, octets).unwrap_or((Scheme::Cs1, false));
+        let decodes = self.quality[1].decodes(now, scheme, control);
+        if !decodes {
+            self.use_of.up.errors += 1;
+        } else if control {
+            self.down.iter_mut().for_each(DownTbf::heard);
+        } else if self.up.as_mut().is_some_and(UpTbf::heard) {
+            self.use_of.up.duplicates += 1;
+        }
+        decodes
     }
 
     /// C/I of its uplink in tenths of a dB, as the base station measures it.
     pub(super) fn level(&self, now: Tick) -> i16 {
-        // 20 dB if error rates are configured without C/I.
-        self.quality[1].c_over_i(now).map_or(200, |db| (db * 10.0) as i16)
+        // 30 dB, enough for each scheme, if error rates are configured without C/I.
+        self.quality[1].c_over_i(now).map_or(300, |db| (db * 10.0) as i16)
     }
 
     /// Whether it listens to a timeslot.
@@ -143,13 +197,19 @@ impl Phone {
     }
 
     /// Timers of this block period; returns a channel request, if one is sent.
-    pub(super) fn tick(&mut self, now: Tick) -> Option<u8> {
+    pub(super) fn tick(&mut self, now: Tick) -> Option<ChannelRequest> {
+        self.move_about(now);
+        if self.is_away() {
+            return None;
+        }
+        self.count_period();
         if let Some(down) = &self.down {
             let over = match down.finished {
                 Some(then) => since(now, then) >= Id::T3192.span(),
-                None => since(now, down.heard) >= Id::T3190.span(),
+                None => since(now, down.last) >= Id::T3190.span(),
             };
             if over {
+                self.use_of.down.lost_tbfs += u64::from(down.finished.is_none());
                 self.down = None;
             }
         }
@@ -159,6 +219,7 @@ impl Phone {
                 || since(now, up.reported) >= Id::T3182.span() && self.uplink.sender.is_pending()
                 || up.is_contended() && begun;
             if lost {
+                self.use_of.up.lost_tbfs += 1;
                 self.up = None;
             }
         }
@@ -174,32 +235,37 @@ impl Phone {
             return None;
         }
         let draw = |chance: &mut Stream, n: u32| (chance.uniform() * f64::from(n)) as u32;
-        let octet = ONE_PHASE | draw(&mut self.chance, REFERENCES) as u8;
+        let request = if self.egprs {
+            let class = u16::from(self.class.saturating_sub(1) & 31);
+            ChannelRequest::Extended(class << 5 | PRIORITY << 3 | draw(&mut self.chance, EXTENDED) as u16)
+        } else {
+            ChannelRequest::Octet(ONE_PHASE | draw(&mut self.chance, REFERENCES) as u8)
+        };
         let again = now + REPEAT.start + draw(&mut self.chance, REPEAT.end - REPEAT.start);
-        self.access = Some(Access { octet, again });
+        self.access = Some(Access { request, again });
         self.accesses += 1;
-        Some(octet)
+        Some(request)
     }
 
     /// Handles a message on AGCH or PCH.
     pub(super) fn receive_common(&mut self, octets: &[u8], now: Tick) {
-        if !self.is_idle() || !self.quality[0].decodes(now, Scheme::Cs1, true) {
+        if self.is_away() || !self.is_idle() || !self.quality[0].decodes(now, Scheme::Cs1, true) {
             return;
         }
         match assignment::read_immediate(octets) {
-            Some(Assignment::Access { request, tfi, slot, usf, scheme, tlli_coded })
-                if self.access.is_some_and(|a| a.octet == request) =>
+            Some(Assignment::Access { request, tfi, slot, usf, coding })
+                if self.access.is_some_and(|a| a.request.reference() == request) =>
             {
                 self.access = None;
                 let mut all = [None; 8];
                 all[usize::from(slot)] = Some(usf);
-                self.begin_up(UpTbf::new(tfi, all, scheme, Some(tlli_coded), now));
+                self.begin_up(UpTbf::new(tfi, all, coding, true, now));
             }
-            Some(Assignment::Paged { tlli, tfi, slot }) if tlli == self.tlli => {
-                self.down = Some(DownTbf::new(tfi, 1 << slot, now));
+            Some(Assignment::Paged { tlli, tfi, slot, numbering }) if tlli == self.tlli => {
+                self.begin_down(DownTbf::new(tfi, 1 << slot, numbering, now));
             }
             Some(Assignment::Rejected(request, wait)) => {
-                if let Some(access) = self.access.as_mut().filter(|a| a.octet == request) {
+                if let Some(access) = self.access.as_mut().filter(|a| a.request.reference() == request) {
                     access.again = now + u32::from(wait) * tdma::BLOCKS_PER_SECOND as u32;
                 }
             }
@@ -207,28 +273,52 @@ impl Phone {
         }
     }
 
+    fn begin_down(&mut self, tbf: DownTbf) {
+        self.use_of.down.tbfs += 1;
+        self.down = Some(tbf);
+    }
+
     fn begin_up(&mut self, tbf: UpTbf) {
+        self.use_of.up.tbfs += 1;
         self.asked = None;
+        self.uplink.begin(&tbf);
         self.up = Some(tbf);
-        self.uplink.begin();
     }
 
     /// Handles a downlink block on a timeslot. Returns whether its USF grants this mobile the uplink block,
     /// and the LLC frames that it completes.
     pub(super) fn receive(&mut self, now: Tick, slot: u8, octets: &[u8]) -> (bool, Vec<Vec<u8>>) {
-        let control = octets.first().is_some_and(|o| o >> 6 != 0);
-        let scheme = block::scheme_of(octets.len()).unwrap_or(Scheme::Cs1);
-        if !self.listens(slot) || !self.quality[0].decodes(now, scheme, control) {
+        let Some((scheme, control)) = block::kind_of(false, octets) else { return (false, Vec::new()) };
+        // A mobile of GPRS demodulates GMSK only.
+        let foreign = !self.egprs && scheme.properties().modulation != Modulation::Gmsk;
+        if foreign || !self.listens(slot) {
             return (false, Vec::new());
         }
+        let decodes = self.quality[0].decodes(now, scheme, control);
+        if !control {
+            self.count_down(slot, octets, decodes);
+        }
+        if !decodes {
+            return (false, Vec::new());
+        }
+        self.use_of.decoded += 1;
+        let mut fresh = false;
         let usf = octets.first().map(|o| o & 7);
         let mine = self.up.as_ref().is_some_and(|u| u.usf[usize::from(slot)].is_some_and(|u| Some(u) == usf));
         let frames = if control {
             self.control(now, slot, octets);
             Vec::new()
         } else {
-            self.data(now, slot, octets)
+            self.down.iter_mut().for_each(|down| down.fresh = false);
+            let frames = if scheme.is_egprs() {
+                self.egprs_data(now, slot, octets)
+            } else {
+                self.data(now, slot, octets)
+            };
+            fresh = self.down.as_ref().is_some_and(|down| down.fresh);
+            frames
         };
+        self.use_of.decoded_for_nothing += u64::from(!fresh);
         (mine, frames)
     }
 
@@ -240,31 +330,40 @@ impl Phone {
 
     fn data(&mut self, now: Tick, slot: u8, octets: &[u8]) -> Vec<Vec<u8>> {
         let Some(read) = block::read_gprs(false, octets) else { return Vec::new() };
-        let Some(down) = self.down.as_mut().filter(|d| d.tfi == read.header.tfi && d.listens_on(slot)) else {
+        let Some(down) = self.down_of(read.header.tfi, slot).filter(|d| !d.is_egprs()) else {
             return Vec::new();
         };
         let frames = down.take(&read, octets, now);
+        let again = !down.fresh;
+        self.use_of.down.duplicates += u64::from(again);
         self.reserve(now, slot, read.header.poll, Answer::Report);
         frames
     }
 
+    fn egprs_data(&mut self, now: Tick, slot: u8, octets: &[u8]) -> Vec<Vec<u8>> {
+        let Some((header, units)) = block::read_egprs(false, octets) else { return Vec::new() };
+        let Some(down) = self.down_of(header.tfi, slot).filter(|d| d.is_egprs()) else { return Vec::new() };
+        let frames = units.iter().flat_map(|unit| down.take_egprs(unit, now)).collect();
+        let again = !down.fresh;
+        self.use_of.down.duplicates += u64::from(again);
+        self.reserve(now, slot, header.poll, Answer::Report);
+        frames
+    }
+
+    /// The downlink TBF with a TFI, on one of its timeslots.
+    fn down_of(&mut self, tfi: u8, slot: u8) -> Option<&mut DownTbf> {
+        self.down.as_mut().filter(|d| d.tfi == tfi && d.listens_on(slot))
+    }
+
     fn control(&mut self, now: Tick, slot: u8, octets: &[u8]) {
         let Some((poll, _, message)) = message::read_down(octets) else { return };
-        if let Message::UplinkAck(ack, named) = message {
-            let tlli = self.tlli;
-            let Some(up) =
-                self.up.as_mut().filter(|u| u.tfi == ack.tfi && u.usf[usize::from(slot)].is_some())
-            else {
-                return;
-            };
-            let mine = self.uplink.receive(up, &ack, named, tlli, now);
-            if mine {
-                self.reserve(now, slot, poll, Answer::Acknowledge);
-            }
-            if !mine || ack.last {
-                self.up = None;
-            }
-            return;
+        let report = match message {
+            Message::UplinkAck(ack, named, scheme) => Some(UplinkReport::Gprs(ack, named, scheme)),
+            Message::EgprsUplinkAck(ack) => Some(UplinkReport::Egprs(ack)),
+            _ => None,
+        };
+        if let Some(report) = report {
+            return self.on_report(now, slot, poll, &report);
         }
         let Some(assigned) = assignment::read_packet(octets) else { return };
         let is_mine = |to: Addressee| match to {
@@ -272,19 +371,25 @@ impl Phone {
             Addressee::Uplink(tfi) => self.up.as_ref().is_some_and(|u| u.tfi == tfi),
             Addressee::Downlink(tfi) => self.down.as_ref().is_some_and(|d| d.tfi == tfi),
         };
+        let mine = match assigned {
+            Assignment::Downlink { to, .. } | Assignment::Uplink { to, .. } => is_mine(to),
+            _ => false,
+        };
+        self.use_of.down.control += u64::from(mine);
         match assigned {
-            Assignment::Downlink { to, tfi, slots, anew } if is_mine(to) => {
+            Assignment::Downlink { tfi, slots, anew, numbering, .. } if mine => {
                 let same = self.down.as_ref().filter(|d| tfi.is_none_or(|tfi| tfi == d.tfi) && !anew);
                 match (same.is_some_and(|d| d.finished.is_none()), tfi, &mut self.down) {
                     (true, _, Some(down)) => down.slots = slots,
-                    (_, Some(tfi), _) => self.down = Some(DownTbf::new(tfi, slots, now)),
+                    (_, Some(tfi), _) => self.begin_down(DownTbf::new(tfi, slots, numbering, now)),
                     _ => {}
                 }
                 self.reserve(now, slot, poll, Answer::Acknowledge);
             }
-            Assignment::Uplink { to, tfi, usf, scheme } if is_mine(to) => {
+            // A mobile of EGPRS takes TBFs of EGPRS only.
+            Assignment::Uplink { tfi, usf, coding, .. } if mine && coding.scheme.is_egprs() == self.egprs => {
                 match (tfi, &mut self.up) {
-                    (Some(tfi), None) => self.begin_up(UpTbf::new(tfi, usf, scheme, None, now)),
+                    (Some(tfi), None) => self.begin_up(UpTbf::new(tfi, usf, coding, false, now)),
                     (_, Some(up)) => up.usf = usf,
                     _ => {}
                 }
@@ -294,9 +399,26 @@ impl Phone {
         }
     }
 
+    /// A report of the network on the uplink TBF.
+    fn on_report(&mut self, now: Tick, slot: u8, poll: Option<u8>, report: &UplinkReport) {
+        let tlli = self.tlli;
+        let on_it = |u: &&mut UpTbf| u.tfi == report.tfi() && u.usf[usize::from(slot)].is_some();
+        let Some(up) = self.up.as_mut().filter(on_it) else { return };
+        self.use_of.up.reports += 1;
+        self.use_of.down.control += 1;
+        let mine = self.uplink.receive(up, report, tlli, now);
+        if mine {
+            self.reserve(now, slot, poll, Answer::Acknowledge);
+        }
+        if !mine || report.last() {
+            self.up = None;
+        }
+    }
+
     /// Its uplink block: one that a poll reserved, or one that was granted.
     pub(super) fn send(&mut self, now: Tick, slot: u8, granted: bool) -> Option<Vec<u8>> {
         if let Some(i) = self.reserved.iter().position(|(t, s, _)| (*t, *s) == (now, slot)) {
+            self.use_of.up.control += 1;
             match self.reserved.remove(i).2 {
                 Answer::Acknowledge => return Some(message::control_ack(self.tlli)),
                 Answer::Report => {
@@ -306,20 +428,24 @@ impl Phone {
                         if wants.is_some() {
                             self.asked = Some(now);
                         }
+                        self.use_of.down.reports += 1;
                         return Some(down.report(wants, now));
                     }
                 }
             }
         }
         let up = self.up.as_mut().filter(|_| granted)?;
-        Some(self.uplink.block(up, self.tlli, now))
+        let octets = self.uplink.block(up, self.tlli, now);
+        self.count_up(self.uplink.reason, self.uplink.stalled, now);
+        Some(octets)
     }
 
     /// Datagram of a frame that leaves the SGSN.
     pub(super) fn datagram(&mut self, id: u32) -> Option<Vec<u8>> {
         let at = self.queued.iter().position(|(n, ..)| *n == id)?;
         let (_, _, frame) = self.queued.remove(at)?;
-        let mobile = wire::gb::Mobile { tlli: self.tlli, digits: self.me, class: self.class, egprs: None };
+        let egprs = self.egprs.then_some(self.class);
+        let mobile = wire::gb::Mobile { tlli: self.tlli, digits: self.me, class: self.class, egprs };
         Some(wire::gb::down_known(wire::pcuif::BVCI, &mobile, self.lifetime, &frame))
     }
 
@@ -343,6 +469,17 @@ impl Phone {
         let at = self.queued.iter().position(|(n, ..)| *n == id)?;
         let (_, number, _) = self.queued.remove(at)?;
         self.stores[0].end(number)
+    }
+
+    /// Keeps a frame for the layers above if no packet of the model is on its way; without a reader the oldest go.
+    pub(super) fn keep(&mut self, frame: &[u8]) {
+        const KEPT: usize = 16;
+        if self.stores[0].len() == 0 {
+            self.signalling.push_back(frame.to_vec());
+            if self.signalling.len() > KEPT {
+                self.signalling.pop_front();
+            }
+        }
     }
 
     /// Handles a BSSGP message that concerns this mobile.

@@ -3,10 +3,12 @@
 
 use super::config::{MOBILES, StationConfig};
 use super::gb::{self, GbMessage};
-use super::phone::Phone;
+use super::phone::{ChannelRequest, Phone};
 use super::{Message, PcuInterface};
 use crate::bssgp::{Bucket, CellBucket, PduFate};
+use crate::cell::counts::UserCounts;
 use crate::tdma::{self, Tick};
+use crate::wire::block;
 use crate::wire::pcuif::{self, Info, PcuMessage};
 use base::packet::{DropReason, Packet};
 use base::rng::Seed;
@@ -48,6 +50,8 @@ struct Uplink {
 /// Cell around a real PCU.
 pub struct Station {
     slots: u8,
+    /// A mobile of EGPRS is in the cell.
+    egprs: bool,
     ports: [u16; 2],
     pub(super) phones: Vec<Phone>,
     /// Messages for the PCU.
@@ -80,6 +84,7 @@ impl Station {
         let users = config.users.iter().take(MOBILES).enumerate();
         Station {
             slots: config.mask(),
+            egprs: config.users.iter().any(|user| user.down.scheme.is_egprs()),
             ports: config.ports,
             phones: users.map(|(i, user)| Phone::new(i as u16, user, seed)).collect(),
             told: VecDeque::new(),
@@ -111,6 +116,27 @@ impl Station {
         Counts { accesses, discarded, wrong, ..self.counts }
     }
 
+    /// Radio use of a mobile.
+    pub fn user_counts(&self, user: usize) -> Option<UserCounts> {
+        self.phones.get(user).map(|phone| phone.use_of)
+    }
+
+    /// Sends an LLC frame of signalling from a mobile.
+    pub fn say(&mut self, user: usize, frame: Vec<u8>) {
+        self.phones.get_mut(user).into_iter().for_each(|phone| phone.uplink.push(frame.clone()));
+    }
+
+    /// The next LLC frame that a mobile has received on another SAPI than that of packets, or that carries no packet
+    /// of the model.
+    pub fn said(&mut self, user: usize) -> Option<Vec<u8>> {
+        self.phones.get_mut(user)?.signalling.pop_front()
+    }
+
+    /// Changes the TLLI of a mobile, as a new P-TMSI does (23.003 section 2.6).
+    pub fn rename(&mut self, user: usize, tlli: u32) {
+        self.phones.get_mut(user).into_iter().for_each(|phone| phone.tlli = tlli);
+    }
+
     /// Whether the PCU has set up Gb for the cell.
     pub fn is_ready(&self) -> bool {
         self.ready
@@ -126,14 +152,17 @@ impl Station {
         self.next += 1;
         if !self.begun {
             self.begun = true;
-            let info = Info { slots: self.slots, ports: self.ports, initial: 0, egprs: false };
+            let info = Info { slots: self.slots, ports: self.ports, initial: 0, egprs: self.egprs };
             self.tell(pcuif::info(&info));
         }
         self.bring_up(now);
         self.broadcast(now);
         for phone in &mut self.phones {
-            if let Some(octet) = phone.tick(now) {
-                let octets = pcuif::request(now, octet);
+            if let Some(request) = phone.tick(now) {
+                let octets = match request {
+                    ChannelRequest::Octet(octet) => pcuif::request(now, octet),
+                    ChannelRequest::Extended(bits) => pcuif::request_egprs(now, bits),
+                };
                 self.told.push_back(Message { link: PcuInterface::Station, octets });
             }
         }
@@ -212,10 +241,10 @@ impl Station {
     /// Handles a downlink block of the current block period.
     fn down(&mut self, slot: u8, octets: &[u8], now: Time) {
         let tick = self.next.saturating_sub(1);
-        match octets[0] >> 6 {
-            0 => self.counts.data += 1,
+        match block::kind_of(false, octets) {
+            Some((_, false)) => self.counts.data += 1,
             // Message type 37 is a dummy block.
-            1 if octets.get(1).is_some_and(|o| o >> 2 == 0x25) => {}
+            _ if octets.get(1).is_some_and(|o| o >> 2 == 0x25) => {}
             _ => self.counts.control += 1,
         }
         for (i, phone) in self.phones.iter_mut().enumerate() {
@@ -224,7 +253,9 @@ impl Station {
                 self.granted[usize::from(slot)] = Some(i);
             }
             for frame in frames {
+                phone.keep(&frame);
                 let arrived = phone.stores[0].arrived(&frame);
+                phone.use_of.down.octets += arrived.packet.map_or(0, |p| u64::from(p.size));
                 self.drops.extend(arrived.lost.into_iter().map(|p| (p, DropReason::GivenUp)));
                 if let Some(packet) = arrived.packet {
                     let at = now + tdma::AIR + phone.delays.terminal;
@@ -243,7 +274,12 @@ impl Station {
         match heard {
             GbMessage::Frame(tlli, frame) => {
                 let Some(phone) = self.phones.iter_mut().find(|p| p.tlli == tlli) else { return };
+                if phone.on_cell_update(now) {
+                    let octets = crate::wire::gb::flush_in(pcuif::BVCI, tlli);
+                    self.told.push_back(Message { link: PcuInterface::Gb, octets });
+                }
                 let arrived = phone.stores[1].arrived(frame);
+                phone.use_of.up.octets += arrived.packet.map_or(0, |p| u64::from(p.size));
                 self.drops.extend(arrived.lost.into_iter().map(|p| (p, DropReason::GivenUp)));
                 if let Some(packet) = arrived.packet {
                     phone.out[1].push_back((now + phone.delays.core, packet));
@@ -265,9 +301,11 @@ impl Station {
         let Some(phone) = self.phones.get_mut(user) else {
             return self.drops.push((packet, DropReason::NoRoute));
         };
+        phone.use_of.down.offered += u64::from(packet.size);
         if phone.admit(packet, now) {
             self.advance(now);
         } else {
+            phone.use_of.down.full += 1;
             self.drops.push((packet, DropReason::QueueFull));
         }
     }
@@ -277,6 +315,7 @@ impl Station {
         let Some(phone) = self.phones.get_mut(user) else {
             return self.drops.push((packet, DropReason::NoRoute));
         };
+        phone.use_of.up.offered += u64::from(packet.size);
         let (_, frames) = phone.stores[1].take(packet);
         frames.into_iter().for_each(|frame| phone.uplink.push(frame));
     }
@@ -290,6 +329,10 @@ impl Station {
         let Station { phones, told, bucket, pass, drops, .. } = self;
         let mut sooner = |at: Time| *pass = Some(pass.map_or(at, |p: Time| p.min(at)));
         for phone in phones {
+            if phone.resumes > now {
+                sooner(phone.resumes);
+                continue;
+            }
             while let Some(at) = phone.sgsn.next_pass() {
                 if at > now {
                     sooner(at);
@@ -311,7 +354,9 @@ impl Station {
                         told.extend(octets.map(|octets| Message { link: PcuInterface::Gb, octets }));
                     }
                     Some(PduFate::Expired(id)) => {
-                        drops.extend(phone.expire(id).map(|p| (p, DropReason::Expired)));
+                        let ended = phone.expire(id);
+                        phone.use_of.down.expired += u64::from(ended.is_some());
+                        drops.extend(ended.map(|p| (p, DropReason::Expired)));
                     }
                     None => break,
                 }

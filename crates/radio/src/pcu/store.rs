@@ -1,8 +1,8 @@
 //! Packets of one direction as LLC frames with octets, and their reassembly from the frames that arrive (3GPP TS
 //! 44.064, 44.065).
+//!
 //! The model's packets have no octets; they are generated from the packet numbers. A frame with altered
 //! octets is counted, and its packet is not delivered.
-//! counted, and its packet does not arrive.
 
 use crate::llc::{LlcMode, Segmentation};
 use crate::wire::llc::{self, Numbers};

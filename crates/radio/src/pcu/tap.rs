@@ -1,9 +1,9 @@
 //! Capture format of a real PCU's messages: radio blocks in GSMTAP, NS and BSSGP over UDP.
 
 use super::{Message, PcuInterface};
-use crate::wire::gb;
 use crate::wire::gsmtap::{self, Payload};
 use crate::wire::pcuif::{self, LARGEST, PcuMessage};
+use crate::wire::{block, gb};
 
 /// UDP port and payload of a message; `None` without a block or a datagram.
 pub fn datagram(message: &Message) -> Option<(u16, Vec<u8>)> {
@@ -11,15 +11,15 @@ pub fn datagram(message: &Message) -> Option<(u16, Vec<u8>)> {
         return Some((gb::PORT, message.octets.clone()));
     }
     let frame = || Some(u32::from_le_bytes(*message.octets.get(6 + LARGEST..)?.first_chunk()?));
-    let block = |up: bool, slot: u8, octets: &[u8]| {
-        let control = octets.first().is_some_and(|o| o >> 6 != 0);
+    let radio = |up: bool, slot: u8, octets: &[u8]| {
+        let control = block::kind_of(up, octets).is_some_and(|(_, control)| control);
         Some(gsmtap::wrap(Payload::Block { up, slot, frame: frame()?, control }, octets))
     };
     let common =
         |paging, octets: &[u8]| Some(gsmtap::wrap(Payload::Common { paging, frame: frame()? }, octets));
     let octets = match pcuif::read(&message.octets)? {
-        PcuMessage::Block { slot, octets } if !octets.is_empty() => block(false, slot, octets)?,
-        PcuMessage::Heard { slot, octets } if !octets.is_empty() => block(true, slot, octets)?,
+        PcuMessage::Block { slot, octets } if !octets.is_empty() => radio(false, slot, octets)?,
+        PcuMessage::Heard { slot, octets } if !octets.is_empty() => radio(true, slot, octets)?,
         PcuMessage::Grant(octets) => common(false, octets)?,
         PcuMessage::Paged(octets) => common(true, octets)?,
         _ => return None,

@@ -4,11 +4,12 @@
 use crate::coding::Scheme;
 use crate::mac::countdown;
 use crate::rlc::receive::{BlockPart, Receiver, Report};
-use crate::rlc::send::{SendOptions, Sender};
-use crate::rlc::{Mode, Numbering};
+use crate::rlc::send::{Reason, SendOptions, Sender, Unit as Sent};
+use crate::rlc::{Bsn, Mode, Numbering};
 use crate::tdma::Tick;
+use crate::wire::assignment::UplinkCoding;
 use crate::wire::block::{self, Header, Piece, Unit};
-use crate::wire::message::{self, AckNack};
+use crate::wire::message::{self, AckNack, EgprsAckNack};
 use std::collections::VecDeque;
 
 /// `BS_CV_MAX` as the base station announces it.
@@ -19,7 +20,7 @@ pub(super) struct UpTbf {
     pub(super) tfi: u8,
     /// USF of each timeslot.
     pub(super) usf: [Option<u8>; 8],
-    scheme: Scheme,
+    coding: UplinkCoding,
     /// Until contention is resolved, blocks carry the TLLI and use this scheme.
     contention: Option<Scheme>,
     /// Scheme of each block, and whether it carries the TLLI.
@@ -30,27 +31,33 @@ pub(super) struct UpTbf {
     /// Time of the last granted block; below, of the last report, or of the first data after it.
     pub(super) granted: Tick,
     pub(super) reported: Tick,
+    /// Blocks that have reached the network, and those on the air.
+    reached: Receiver,
+    aired: Vec<Bsn>,
 }
 
 impl UpTbf {
+    /// A TBF; `contended` if its mobile has asked on the RACH.
     pub(super) fn new(
         tfi: u8,
         usf: [Option<u8>; 8],
-        scheme: u8,
-        contention: Option<bool>,
+        coding: UplinkCoding,
+        contended: bool,
         now: Tick,
     ) -> UpTbf {
-        let scheme = Scheme::numbered(false, scheme).unwrap_or(Scheme::Cs1);
+        let lowest = if coding.scheme.is_egprs() { Scheme::Mcs1 } else { Scheme::Cs1 };
         UpTbf {
             tfi,
             usf,
-            scheme,
-            contention: contention.map(|coded| if coded { scheme } else { Scheme::Cs1 }),
+            coding,
+            contention: contended.then_some(if coding.tlli_coded { coding.scheme } else { lowest }),
             kept: Vec::new(),
             counts_down: false,
             begun: now,
             granted: now,
             reported: now,
+            reached: Receiver::new(coding.numbering, Mode::Acknowledged, false),
+            aired: Vec::new(),
         }
     }
 
@@ -63,6 +70,19 @@ impl UpTbf {
     pub(super) fn slots(&self) -> u8 {
         (0..8).filter(|s| self.usf[*s as usize].is_some()).fold(0, |mask, s| mask | 1 << s)
     }
+
+    /// The network has decoded the block on the air; whether it had all of its data before.
+    pub(super) fn heard(&mut self) -> bool {
+        let aired = std::mem::take(&mut self.aired);
+        let reached = &mut self.reached;
+        let known = |bsn: &Bsn| reached.take(*bsn, BlockPart::Whole, false).duplicate;
+        !aired.is_empty() && aired.iter().map(known).filter(|known| *known).count() == aired.len()
+    }
+
+    /// Whether a block carries the TLLI.
+    fn named(&self, bsn: Bsn) -> bool {
+        self.kept.get(bsn as usize).is_some_and(|k| k.1)
+    }
 }
 
 /// Uplink frames of a mobile, across TBFs.
@@ -73,20 +93,34 @@ pub(super) struct Uplink {
     first: u32,
     /// Frames that wait for a TBF.
     waiting: VecDeque<Vec<u8>>,
+    /// Of the last block: the reason, if it had data, and whether the window was closed.
+    pub(super) reason: Option<Reason>,
+    pub(super) stalled: bool,
 }
 
 impl Uplink {
-    pub(super) fn new() -> Uplink {
+    /// An empty queue of a GPRS or EGPRS mobile.
+    pub(super) fn new(egprs: bool) -> Uplink {
+        let numbering = if egprs { Numbering::egprs(64) } else { Numbering::GPRS };
         Uplink {
-            sender: Sender::new(Numbering::GPRS, Mode::Acknowledged, SendOptions::default()).keeping_cuts(),
+            sender: Sender::new(numbering, Mode::Acknowledged, SendOptions::default()).keeping_cuts(),
             frames: VecDeque::new(),
             first: 0,
             waiting: VecDeque::new(),
+            reason: None,
+            stalled: false,
         }
     }
 
     pub(super) fn push(&mut self, frame: Vec<u8>) {
         self.waiting.push_back(frame);
+    }
+
+    /// Adds a frame for want of others.
+    pub(super) fn say(&mut self, frame: Vec<u8>) {
+        if self.wants().is_none() {
+            self.push(frame);
+        }
     }
 
     /// Octets waiting for a TBF, limited to the range of a channel request; `None` if nothing waits.
@@ -97,8 +131,9 @@ impl Uplink {
     }
 
     /// A TBF begins: unacknowledged frames are segmented again.
-    pub(super) fn begin(&mut self) {
-        self.sender.restart(Numbering::GPRS, |_| {});
+    pub(super) fn begin(&mut self, tbf: &UpTbf) {
+        self.sender.restart(tbf.coding.numbering, |_| {});
+        self.sender.set_resegment(tbf.coding.resegment);
         self.join();
     }
 
@@ -126,27 +161,61 @@ impl Uplink {
         if !tbf.counts_down {
             self.join();
         }
+        let stalled = self.sender.is_stalled();
+        (self.stalled, self.reason) = (stalled, None);
         let (scheme, named) = match tbf.contention {
             Some(scheme) => (scheme, true),
-            None => (tbf.scheme, false),
+            None => (tbf.coding.scheme, false),
         };
-        let room = scheme.payload() - if named { 4 } else { 0 };
-        let Some(unit) = self.sender.next_octets(now, Scheme::Cs1, room, true) else {
+        self.sender.set_prefix(if named { 4 } else { 0 });
+        let Some(block) = self.sender.next(now, scheme, true) else {
             return message::uplink_dummy(tlli);
         };
-        if unit.bsn as usize == tbf.kept.len() {
-            tbf.kept.push((scheme, named));
+        self.reason = Some(block.first.reason);
+        let mut units: Vec<Sent> = block.units().collect();
+        tbf.aired = units.iter().map(|unit| unit.bsn).collect();
+        // The numbers of a radio block of two ascend.
+        units.sort_by_key(|unit| unit.bsn);
+        for unit in &units {
+            if unit.bsn as usize == tbf.kept.len() {
+                tbf.kept.push((unit.first_scheme, named));
+            }
         }
-        let (scheme, named) = tbf.kept.get(unit.bsn as usize).copied().unwrap_or((scheme, named));
-        let slots = tbf.usf.iter().flatten().count() as u32;
-        let behind = self.sender.vs() - unit.bsn - 1;
-        let left = self.sender.feed.blocks_left(tbf.scheme.payload()) + behind;
-        let cv = countdown::value(left, slots, BS_CV_MAX);
+        let last = units.last().map_or(0, |unit| unit.bsn);
+        // Blocks of a block period: one for each timeslot, two in MCS-7 to MCS-9 (K of section 9.3.1).
+        let each = tbf.usf.iter().flatten().count() as u32 * if block.scheme.is_dual() { 2 } else { 1 };
+        let behind = self.sender.vs() - last - 1;
+        let left = self.sender.feed.blocks_left(tbf.coding.scheme.payload()) + behind;
+        let cv = countdown::value(left, each, BS_CV_MAX);
         tbf.counts_down |= cv < countdown::MANY;
-        self.octets(scheme, unit.bsn, &Header::up(tbf.tfi, cv as u8), named.then_some(tlli))
+        let header = Header { stalled, ..Header::up(tbf.tfi, cv as u8) };
+        let content: Vec<Vec<Piece<'_>>> = units.iter().map(|unit| self.pieces(unit.bsn)).collect();
+        let units: Vec<Unit<'_>> = units
+            .iter()
+            .zip(&content)
+            .map(|(unit, pieces)| {
+                let named = tbf.named(unit.bsn);
+                Unit {
+                    bsn: tbf.coding.numbering.wire(unit.bsn),
+                    part: unit.part,
+                    first_scheme: unit.first_scheme,
+                    attempt: unit.attempt,
+                    // In the uplink the flag is TI: a TLLI is in the block.
+                    flag: named,
+                    tlli: named.then_some(tlli),
+                    zero: self.sender.cut_of(unit.bsn).unwrap_or_default().zero,
+                    pieces,
+                }
+            })
+            .collect();
+        match units.first() {
+            Some(unit) if !block.scheme.is_egprs() => block::gprs(block.scheme, &header, unit),
+            _ => block::egprs(block.scheme, &header, &units),
+        }
     }
 
-    fn octets(&self, scheme: Scheme, bsn: u32, header: &Header, tlli: Option<u32>) -> Vec<u8> {
+    /// The parts of LLC frames in a block.
+    fn pieces(&self, bsn: Bsn) -> Vec<Piece<'_>> {
         let cut = self.sender.cut_of(bsn).unwrap_or_default();
         let (mut left, mut from, mut number) = (usize::from(cut.octets), cut.offset as usize, cut.pdu);
         let mut pieces = Vec::new();
@@ -161,36 +230,28 @@ impl Uplink {
             }
             (left, from, number) = (left - n, 0, number + 1);
         }
-        let unit = Unit {
-            bsn: Numbering::GPRS.wire(bsn),
-            part: BlockPart::Whole,
-            first_scheme: scheme,
-            attempt: 0,
-            flag: tlli.is_some(),
-            tlli,
-            zero: cut.zero,
-            pieces: &pieces,
-        };
-        // In the uplink the flag is TI: a TLLI is in the block.
-        block::gprs(scheme, header, &unit)
+        pieces
     }
 
     /// Handles a report of the network; false if it names another mobile, which has won the contention.
-    pub(super) fn receive(
-        &mut self,
-        tbf: &mut UpTbf,
-        ack: &AckNack,
-        named: Option<u32>,
-        tlli: u32,
-        now: Tick,
-    ) -> bool {
+    pub(super) fn receive(&mut self, tbf: &mut UpTbf, ack: &UplinkReport, tlli: u32, now: Tick) -> bool {
         tbf.reported = now;
-        match named {
+        match ack.tlli() {
             Some(named) if named == tlli => tbf.contention = None,
             Some(_) if tbf.contention.is_some() => return false,
             _ => {}
         }
-        let report = self.report(ack);
+        let report = match ack {
+            UplinkReport::Gprs(ack, _, scheme) => {
+                tbf.coding.scheme = Scheme::numbered(false, *scheme).unwrap_or(tbf.coding.scheme);
+                self.report(ack)
+            }
+            UplinkReport::Egprs(ack) => {
+                tbf.coding.scheme = Scheme::numbered(true, ack.scheme).unwrap_or(tbf.coding.scheme);
+                self.sender.set_resegment(ack.resegment);
+                self.egprs_report(ack)
+            }
+        };
         self.sender.on_report(&report, now);
         self.sender.feed.deliver(self.sender.va(), |_| {});
         self.sender.feed.release(self.sender.va());
@@ -208,5 +269,57 @@ impl Uplink {
             }
         }
         Report { end, last: ack.last, ..receiver.report() }
+    }
+
+    /// Converts an EGPRS report on the wire into the sender's form.
+    fn egprs_report(&self, ack: &EgprsAckNack) -> Report {
+        let (numbering, vs) = (self.sender.numbering(), self.sender.vs());
+        // A report of a final block acknowledges all; V(Q) of an old report is before V(A).
+        let complete = if ack.last { vs } else { numbering.absolute(ack.complete.into(), self.sender.va()) };
+        let complete = if complete > vs { self.sender.va() } else { complete };
+        let mut receiver = Receiver::new(numbering, Mode::Acknowledged, false);
+        (0..complete).for_each(|bsn| _ = receiver.take(bsn, BlockPart::Whole, false));
+        let end = match ack.length {
+            0 => complete,
+            n => (complete + 1 + u32::from(n)).min(vs),
+        };
+        for bsn in complete + 1..end {
+            if ack.received >> (bsn - complete - 1) & 1 == 1 {
+                receiver.take(bsn, BlockPart::Whole, false);
+            }
+        }
+        Report { end, last: ack.last, ..receiver.report() }
+    }
+}
+
+/// A report of the network on an uplink TBF.
+pub(super) enum UplinkReport {
+    /// GPRS, with the TLLI of contention resolution and the commanded scheme.
+    Gprs(AckNack, Option<u32>, u8),
+    /// EGPRS.
+    Egprs(EgprsAckNack),
+}
+
+impl UplinkReport {
+    /// TFI of the TBF.
+    pub(super) fn tfi(&self) -> u8 {
+        match self {
+            UplinkReport::Gprs(ack, ..) => ack.tfi,
+            UplinkReport::Egprs(ack) => ack.tfi,
+        }
+    }
+    /// All blocks up to the final one are received.
+    pub(super) fn last(&self) -> bool {
+        match self {
+            UplinkReport::Gprs(ack, ..) => ack.last,
+            UplinkReport::Egprs(ack) => ack.last,
+        }
+    }
+    /// TLLI of contention resolution.
+    fn tlli(&self) -> Option<u32> {
+        match self {
+            UplinkReport::Gprs(_, tlli, _) => *tlli,
+            UplinkReport::Egprs(ack) => ack.tlli,
+        }
     }
 }

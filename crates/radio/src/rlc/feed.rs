@@ -41,24 +41,28 @@ pub struct Cut {
     pub zero: bool,
 }
 
-/// LLC queue of one TBF direction, with the position of segmentation: one cache line.
+/// LLC queue of one TBF direction, with the position of segmentation. What each block uses is first, the queue last, for
+/// the cache.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Feed<T> {
-    pdus: VecDeque<Pdu<T>>,
+    /// Octets not yet segmented.
+    waiting: u64,
+    /// Octets of the PDU under segmentation that are segmented; below, the rest of it, or 0 before its first octet.
+    offset: u32,
+    rest: u32,
     /// Number of the PDU at the front.
     front: u32,
     /// Index in `pdus` of the PDU under segmentation.
     at: u32,
-    /// Octets of that PDU already segmented; below, the rest of it, or 0 before its first octet.
-    offset: u32,
-    rest: u32,
+    /// Last block of the oldest undelivered PDU: [`UNCUT`] while it is not fully segmented.
+    due: Bsn,
     /// Number of leading PDUs in `pdus` that are delivered.
     delivered: u32,
-    /// Octets not yet segmented.
-    waiting: u64,
     /// EGPRS: the previous PDU filled its block exactly.
     exact: bool,
     egprs: bool,
+    pdus: VecDeque<Pdu<T>>,
 }
 
 impl<T: Copy> Feed<T> {
@@ -70,6 +74,7 @@ impl<T: Copy> Feed<T> {
             at: 0,
             offset: 0,
             rest: 0,
+            due: UNCUT,
             delivered: 0,
             waiting: 0,
             exact: false,
@@ -174,6 +179,9 @@ impl<T: Copy> Feed<T> {
                 break;
             }
             pdu.last = bsn;
+            if self.at == self.delivered {
+                self.due = bsn;
+            }
             (self.at, self.offset, self.rest) = (self.at + 1, 0, 0);
             cut.ends += 1;
             if left == room {
@@ -188,7 +196,12 @@ impl<T: Copy> Feed<T> {
     /// Whether [`Feed::deliver`] would pass a PDU.
     #[inline]
     pub fn is_due(&self, all: Bsn) -> bool {
-        self.delivered < self.at && self.pdus.get(self.delivered as usize).is_some_and(|p| p.last < all)
+        self.due < all
+    }
+
+    /// Notes the last block of the oldest undelivered PDU, after another one has become that.
+    fn note_due(&mut self) {
+        self.due = self.pdus.get(self.delivered as usize).map_or(UNCUT, |p| p.last);
     }
 
     /// Delivers PDUs whose blocks are all below `all`, in order; `deliver` is called for each not delivered
@@ -201,6 +214,7 @@ impl<T: Copy> Feed<T> {
             }
             self.delivered += 1;
         }
+        self.note_due();
     }
 
     /// Oldest undelivered PDU, if fully segmented; for unacknowledged mode.
@@ -211,8 +225,10 @@ impl<T: Copy> Feed<T> {
     pub fn settle(&mut self) -> Option<T> {
         let pdu = self.pdus.get_mut(self.delivered as usize).filter(|p| p.last != UNCUT)?;
         pdu.delivered = true;
+        let token = pdu.token;
         self.delivered += 1;
-        Some(pdu.token)
+        self.note_due();
+        Some(token)
     }
 
     /// Drops PDUs whose blocks are all below `acknowledged`.
@@ -228,7 +244,7 @@ impl<T: Copy> Feed<T> {
     /// were already delivered will arrive twice; `again` gets their tokens.
     pub fn rewind(&mut self, mut again: impl FnMut(T)) {
         (self.at, self.offset, self.rest, self.exact, self.delivered) = (0, 0, 0, false, 0);
-        self.waiting = 0;
+        (self.waiting, self.due) = (0, UNCUT);
         for pdu in &mut self.pdus {
             if pdu.delivered {
                 again(pdu.token);
@@ -281,7 +297,7 @@ impl<T: Copy> Feed<T> {
         self.front += self.pdus.len() as u32;
         self.pdus.drain(..).for_each(|p| gone(p.token, p.delivered));
         (self.at, self.offset, self.rest, self.exact) = (0, 0, 0, false);
-        (self.delivered, self.waiting) = (0, 0);
+        (self.delivered, self.waiting, self.due) = (0, 0, UNCUT);
     }
 
     /// Blocks of `room` octets for the remaining octets, with one length indicator per PDU.
@@ -344,6 +360,36 @@ mod tests {
     }
 
     proptest! {
+        /// The note of the oldest undelivered PDU's last block agrees with the queue after any sequence of operations.
+        #[test]
+        fn the_next_delivery_is_known(steps in proptest::collection::vec((0u8..7, 1u32..400), 1..200)) {
+            let mut feed = Feed::new(true);
+            let (mut bsn, mut acknowledged) = (0, 0);
+            for (what, n) in steps {
+                match what {
+                    0 => feed.push(n, n),
+                    1 | 2 if feed.cut(20 + n % 60, bsn).is_some() => bsn += 1,
+                    3 => feed.deliver(bsn.min(n % 64), |_| ()),
+                    4 => {
+                        acknowledged = bsn.min(acknowledged.max(n % 64));
+                        feed.deliver(acknowledged, |_| ());
+                        feed.release(acknowledged);
+                    }
+                    5 if n % 8 == 0 => {
+                        feed.rewind(|_| ());
+                        (bsn, acknowledged) = (0, 0);
+                    }
+                    6 if n % 16 == 0 => feed.take_untouched(|_| ()),
+                    6 if n % 16 == 1 => feed.clear(|_, _| ()),
+                    6 => _ = feed.undelivered().is_some().then(|| feed.settle()),
+                    _ => {}
+                }
+                let due = feed.undelivered().map_or(UNCUT, |p| p.last);
+                prop_assert_eq!(feed.due, due);
+                prop_assert_eq!(feed.is_due(bsn), due < bsn);
+            }
+        }
+
         /// GP-07: every octet is in exactly one block, and every PDU ends once, in order.
         #[test]
         fn gp_07_octets_add_up(sizes in proptest::collection::vec(1u32..1600, 1..20), room in 20u32..75, egprs in any::<bool>()) {

@@ -138,6 +138,8 @@ pub struct Sender<T> {
     rules: SendOptions,
     mode: Mode,
     keeps_cuts: bool,
+    /// Octets of each new block that are not LLC data (the TLLI of contention resolution); at most 4.
+    prefix: u8,
     states: Vec<BlockState>,
     /// The LLC queue.
     pub feed: Feed<T>,
@@ -172,6 +174,7 @@ impl<T: Copy> Sender<T> {
             missing_count: 0,
             states: vec![state; ring as usize],
             keeps_cuts: false,
+            prefix: 0,
             cuts: Vec::new(),
             counts: SendCounts::default(),
         };
@@ -189,6 +192,22 @@ impl<T: Copy> Sender<T> {
     pub fn keeping_cuts(mut self) -> Self {
         self.keep_cuts();
         self
+    }
+
+    /// New blocks of [`Sender::next`] carry `octets` fewer LLC octets from now on.
+    pub fn set_prefix(&mut self, octets: u8) {
+        self.prefix = octets;
+    }
+
+    /// LLC octets of a new block in this scheme.
+    #[inline(always)]
+    fn room(&self, scheme: Scheme) -> u32 {
+        scheme.payload() - u32::from(self.prefix)
+    }
+
+    /// Permits or forbids retransmission in halves from now on.
+    pub fn set_resegment(&mut self, on: bool) {
+        self.rules.resegment = on;
     }
 
     /// Keeps the content of each block from now on.
@@ -281,7 +300,7 @@ impl<T: Copy> Sender<T> {
             if wanted.is_egprs() {
                 return self.new_egprs(now, wanted, preempt);
             }
-            let first = self.send_new(now, wanted, wanted.payload())?;
+            let first = self.send_new(now, wanted, self.room(wanted))?;
             return Some(RadioBlock { scheme: wanted, first, second: None });
         }
         self.next_of_any(now, wanted, preempt)
@@ -352,7 +371,7 @@ impl<T: Copy> Sender<T> {
         // A radio block of two needs a second RLC block.
         let lone = wanted.is_dual() && self.feed.waiting() < u64::from(wanted.payload());
         let scheme = if lone { family::single(wanted) } else { wanted };
-        let first = self.send_new(now, scheme, scheme.payload())?;
+        let first = self.send_new(now, scheme, self.room(scheme))?;
         Some(self.with_partner(now, scheme, first, preempt))
     }
 
@@ -383,7 +402,7 @@ impl<T: Copy> Sender<T> {
         }
         let new = self.missing_count == 0 && self.feed.has_data() && !self.is_closed();
         let second = if new {
-            self.send_new(now, scheme, scheme.payload())
+            self.send_new(now, scheme, self.room(scheme))
         } else {
             self.partner(now, scheme, first, preempt)
         };
@@ -403,7 +422,7 @@ impl<T: Copy> Sender<T> {
             at = b + 1;
         }
         if self.feed.has_data() && !self.is_closed() {
-            return self.send_new(now, scheme, scheme.payload());
+            return self.send_new(now, scheme, self.room(scheme));
         }
         if !(preempt && self.rules.preemptive) {
             return None;
@@ -439,7 +458,7 @@ impl<T: Copy> Sender<T> {
 
     #[inline]
     fn send(&mut self, bsn: Bsn, reason: Reason, now: Tick, scheme: Scheme, part: BlockPart) -> Option<Unit> {
-        self.send_octets(bsn, reason, now, scheme, part, scheme.payload())
+        self.send_octets(bsn, reason, now, scheme, part, self.room(scheme))
     }
 
     /// Sends the next new block.

@@ -4,6 +4,8 @@
 
 use super::bits::BitReader;
 use super::message::OCTETS;
+use crate::coding::Scheme;
+use crate::rlc::Numbering;
 
 /// Addressee of a message on PACCH.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,23 +18,61 @@ pub enum Addressee {
     Tlli(u32),
 }
 
+/// RLC parameters of an assigned uplink TBF.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UplinkCoding {
+    /// Commanded coding scheme.
+    pub scheme: Scheme,
+    /// Blocks with a TLLI use that scheme; otherwise CS-1 or MCS-1.
+    pub tlli_coded: bool,
+    /// Sequence numbers and window.
+    pub numbering: Numbering,
+    /// EGPRS: retransmission in halves is permitted.
+    pub resegment: bool,
+}
+
+impl UplinkCoding {
+    /// A GPRS TBF in a scheme by its code, 0 to 3.
+    fn gprs(code: u64, tlli_coded: bool) -> Option<UplinkCoding> {
+        let scheme = Scheme::numbered(false, code as u8 + 1)?;
+        Some(UplinkCoding { scheme, tlli_coded, numbering: Numbering::GPRS, resegment: false })
+    }
+    /// An EGPRS TBF in a scheme by its code, 0 to 8, with the code of its window.
+    fn egprs(code: u64, tlli_coded: bool, window: u64, resegment: bool) -> Option<UplinkCoding> {
+        let scheme = Scheme::numbered(true, code as u8 + 1)?;
+        Some(UplinkCoding { scheme, tlli_coded, numbering: window_of(window), resegment })
+    }
+}
+
+/// EGPRS numbering of a window by its code (44.060 table 12.5.2.1).
+fn window_of(code: u64) -> Numbering {
+    Numbering::egprs(64 + 32 * code as u32)
+}
+
+/// Reference to a channel request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Request {
+    /// Octet of a channel request of 8 bits.
+    Octet(u8),
+    /// Five lowest bits of an EGPRS Packet Channel Request (Extended RA).
+    Extended(u8),
+}
+
 /// Assignment of a TBF.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Assignment {
     /// Uplink TBF on one timeslot, in answer to a channel request.
     Access {
-        /// Octet of the channel request.
-        request: u8,
+        /// The channel request.
+        request: Request,
         /// TFI.
         tfi: u8,
         /// Timeslot.
         slot: u8,
         /// USF on the timeslot.
         usf: u8,
-        /// Coding scheme, 1 to 4.
-        scheme: u8,
-        /// Blocks with a TLLI use that scheme; otherwise CS-1.
-        tlli_coded: bool,
+        /// RLC parameters.
+        coding: UplinkCoding,
     },
     /// Downlink TBF on one timeslot, for an idle mobile.
     Paged {
@@ -42,6 +82,8 @@ pub enum Assignment {
         tfi: u8,
         /// Timeslot.
         slot: u8,
+        /// Sequence numbers and window.
+        numbering: Numbering,
     },
     /// Downlink TBF for a mobile that has, or just had, a TBF.
     Downlink {
@@ -53,6 +95,8 @@ pub enum Assignment {
         slots: u8,
         /// The TBF restarts (CONTROL_ACK).
         anew: bool,
+        /// Sequence numbers and window.
+        numbering: Numbering,
     },
     /// Uplink TBF for a mobile that has, or just had, a TBF.
     Uplink {
@@ -62,18 +106,18 @@ pub enum Assignment {
         tfi: Option<u8>,
         /// USF of each timeslot.
         usf: [Option<u8>; 8],
-        /// Coding scheme, 1 to 4.
-        scheme: u8,
+        /// RLC parameters.
+        coding: UplinkCoding,
     },
-    /// Rejection of the channel request with this octet, and the wait indication, s.
-    Rejected(u8, u8),
+    /// Rejection of a channel request, and the wait indication, s.
+    Rejected(Request, u8),
 }
 
 /// Reads an Immediate Assignment; `None` for another message or an assignment without packet resources.
 pub fn read_immediate(octets: &[u8]) -> Option<Assignment> {
     match octets.get(2)? {
         // IMMEDIATE ASSIGNMENT REJECT: four references, each with its wait indication.
-        0x3a => return Some(Assignment::Rejected(*octets.get(4)?, *octets.get(7)?)),
+        0x3a => return rejected(octets),
         0x3f => {}
         _ => return None,
     }
@@ -85,20 +129,40 @@ pub fn read_immediate(octets: &[u8]) -> Option<Assignment> {
     let request = *octets.get(7)?;
     let rest = 12 + usize::from(*octets.get(11)?);
     let mut r = BitReader::new(octets.get(rest..)?);
-    if !(r.high()? && r.high()?) || r.flag()? {
+    match (r.high()?, r.high()?) {
+        (true, true) => {}
+        (false, true) => return egprs_access(r, slot),
+        _ => return None,
+    }
+    if r.flag()? {
         return None;
     }
     if r.flag()? {
-        let tlli = r.take(32)? as u32;
-        return r.flag()?.then(|| r.take(5).map(|tfi| Assignment::Paged { tlli, tfi: tfi as u8, slot }))?;
+        return paged(r, slot);
     }
     // 0: a single block.
     if !r.flag()? {
         return None;
     }
+    let (tfi, usf) = tfi_and_usf(&mut r)?;
+    let code = r.take(2)?;
+    let coding = UplinkCoding::gprs(code, r.flag()?)?;
+    Some(Assignment::Access { request: Request::Octet(request), tfi, slot, usf, coding })
+}
+
+/// The first reference of an Immediate Assignment Reject; the real PCU repeats it.
+fn rejected(octets: &[u8]) -> Option<Assignment> {
+    let (octet, wait) = (*octets.get(4)?, *octets.get(7)?);
+    // Extended RA in the first rest octet; its reference has the value 127.
+    let rest = octets.get(20).copied().filter(|o| octet == 0x7f && o & 0x80 != 0);
+    let request = rest.map_or(Request::Octet(octet), |o| Request::Extended(o >> 2 & 31));
+    Some(Assignment::Rejected(request, wait))
+}
+
+/// TFI, POLLING, USF, USF_GRANULARITY, P0 and PR_MODE; `None` with fixed allocation.
+fn tfi_and_usf(r: &mut BitReader<'_>) -> Option<(u8, u8)> {
     let tfi = r.take(5)? as u8;
     r.take(1)?;
-    // 1: fixed allocation.
     if r.flag()? {
         return None;
     }
@@ -107,9 +171,52 @@ pub fn read_immediate(octets: &[u8]) -> Option<Assignment> {
     if r.flag()? {
         r.take(5)?;
     }
-    let scheme = r.take(2)? as u8 + 1;
-    let tlli_coded = r.flag()?;
-    Some(Assignment::Access { request, tfi, slot, usf, scheme, tlli_coded })
+    Some((tfi, usf))
+}
+
+/// EGPRS Packet Uplink Assignment in the IA Rest Octets (44.018 section 10.5.2.16).
+fn egprs_access(mut r: BitReader<'_>, slot: u8) -> Option<Assignment> {
+    if r.take(2)? != 0 {
+        return None;
+    }
+    let request = Request::Extended(r.take(5)? as u8);
+    // Access Technologies Request; then 0: blocks of the two-phase access.
+    if r.flag()? || !r.flag()? {
+        return None;
+    }
+    let (tfi, usf) = tfi_and_usf(&mut r)?;
+    let (code, tlli_coded) = (r.take(4)?, r.flag()?);
+    if r.flag()? {
+        // BEP_PERIOD2.
+        r.take(4)?;
+    }
+    let resegment = r.flag()?;
+    let coding = UplinkCoding::egprs(code, tlli_coded, r.take(5)?, resegment)?;
+    Some(Assignment::Access { request, tfi, slot, usf, coding })
+}
+
+/// Packet Downlink Assignment in the IA Rest Octets.
+fn paged(mut r: BitReader<'_>, slot: u8) -> Option<Assignment> {
+    let tlli = r.take(32)? as u32;
+    if !r.flag()? {
+        return None;
+    }
+    let tfi = r.take(5)? as u8;
+    // RLC_MODE; ALPHA; GAMMA, POLLING and TA_VALID; TIMING_ADVANCE_INDEX; TBF_STARTING_TIME; P0 and modes.
+    r.take(1)?;
+    let mut optional = |bits: u32, then: u32| {
+        if r.flag()? {
+            r.take(bits)?;
+        }
+        r.take(then)
+    };
+    optional(4, 7)?;
+    optional(4, 0)?;
+    optional(16, 0)?;
+    optional(6, 0)?;
+    // Additions of release 99: the EGPRS window.
+    let numbering = if r.high()? { window_of(r.take(5)?) } else { Numbering::GPRS };
+    Some(Assignment::Paged { tlli, tfi, slot, numbering })
 }
 
 /// Reads a Packet Downlink or Uplink Assignment from a downlink control block with MAC header.
@@ -188,17 +295,34 @@ fn downlink(mut r: BitReader<'_>) -> Option<Assignment> {
     }
     frequency(&mut r)?;
     let tfi = if r.flag()? { Some(r.take(5)? as u8) } else { None };
-    Some(Assignment::Downlink { to, tfi, slots, anew })
+    let numbering = additions(&mut r).unwrap_or(Numbering::GPRS);
+    Some(Assignment::Downlink { to, tfi, slots, anew, numbering })
+}
+
+/// EGPRS window in the additions of release 99; `None` without.
+fn additions(r: &mut BitReader<'_>) -> Option<Numbering> {
+    // Power Control Parameters: ALPHA, and GAMMA of each timeslot.
+    if r.flag()? {
+        r.take(4)?;
+        for _ in 0..8 {
+            if r.flag()? {
+                r.take(5)?;
+            }
+        }
+    }
+    if r.flag()? {
+        starting_time(r)?;
+    }
+    // Measurement Mapping is for fixed allocation only.
+    if r.flag()? || !r.flag()? || !r.flag()? {
+        return None;
+    }
+    Some(window_of(r.take(5)?))
 }
 
 fn uplink(mut r: BitReader<'_>) -> Option<Assignment> {
     let to = addressee(&mut r)?;
-    if r.flag()? {
-        return None;
-    }
-    let scheme = r.take(2)? as u8 + 1;
-    r.take(1)?;
-    timing_advance(&mut r)?;
+    let coding = if r.flag()? { egprs_coding(&mut r)? } else { gprs_coding(&mut r)? };
     frequency(&mut r)?;
     // 01: dynamic allocation.
     if r.take(2)? != 1 {
@@ -231,7 +355,43 @@ fn uplink(mut r: BitReader<'_>) -> Option<Assignment> {
             }
         }
     }
-    Some(Assignment::Uplink { to, tfi, usf, scheme })
+    Some(Assignment::Uplink { to, tfi, usf, coding })
+}
+
+fn gprs_coding(r: &mut BitReader<'_>) -> Option<UplinkCoding> {
+    let code = r.take(2)?;
+    let coding = UplinkCoding::gprs(code, r.flag()?);
+    timing_advance(r)?;
+    coding
+}
+
+/// EGPRS contents of a Packet Uplink Assignment up to the frequency parameters.
+fn egprs_coding(r: &mut BitReader<'_>) -> Option<UplinkCoding> {
+    // 00: EGPRS; then neither a TLLI of contention resolution nor COMPACT.
+    if r.take(2)? != 0 {
+        return None;
+    }
+    if r.flag()? {
+        r.take(32)?;
+    }
+    if r.flag()? {
+        return None;
+    }
+    let (code, resegment, window) = (r.take(4)?, r.flag()?, r.take(5)?);
+    // Access Technologies Request: a list that a 0 ends.
+    while r.flag()? {
+        r.take(4)?;
+    }
+    r.take(1)?;
+    let tlli_coded = r.flag()?;
+    if r.flag()? {
+        r.take(4)?;
+    }
+    timing_advance(r)?;
+    if r.flag()? {
+        r.take(2)?;
+    }
+    UplinkCoding::egprs(code, tlli_coded, window, resegment)
 }
 
 /// TBF Starting Time: absolute in 16 bits, or relative in 13; it is ignored.
@@ -253,14 +413,35 @@ mod tests {
         // 11 (HH against 0x2b) 00 1, TFI 5, no polling, USF 3 fine, no P0, CS-2, TLLI blocks in CS-1.
         let rest = BitWriter::new().put(0b11, 2).put(0, 2).put(1, 1).put(5, 5).put(0, 2).put(3, 3).put(0, 2);
         octets.extend(rest.put(1, 2).put(0, 1).put(0, 1).put(0, 5).put(0, 2).filled(11));
-        let access =
-            Assignment::Access { request: 0x78, tfi: 5, slot: 7, usf: 3, scheme: 2, tlli_coded: false };
+        let coding = UplinkCoding::gprs(1, false).unwrap();
+        let access = Assignment::Access { request: Request::Octet(0x78), tfi: 5, slot: 7, usf: 3, coding };
         assert_eq!(read_immediate(&octets), Some(access));
         let mut paged = octets[..12].to_vec();
         let rest = BitWriter::new().put(0b11, 2).put(1, 2).put(0xb876_5432, 32).put(1, 1).put(9, 5);
-        paged.extend(rest.put(0, 10).filled(11));
-        let expected = Assignment::Paged { tlli: 0xb876_5432, tfi: 9, slot: 7 };
-        assert_eq!(read_immediate(&paged), Some(expected));
+        let mut egprs = paged.clone();
+        paged.extend(rest.clone().put(0, 12).filled(11));
+        let expected = |numbering| Some(Assignment::Paged { tlli: 0xb876_5432, tfi: 9, slot: 7, numbering });
+        assert_eq!(read_immediate(&paged), expected(Numbering::GPRS));
+        // H (0 against 0x2b), and the code 1 of the window.
+        egprs.extend(rest.put(0, 12).put(0b1, 1).put(1, 5).filled(11));
+        assert_eq!(read_immediate(&egprs), expected(Numbering::egprs(96)));
+    }
+
+    /// An assignment for the EGPRS Packet Channel Request with 9 in its five lowest bits, and a rejection of it.
+    #[test]
+    fn an_access_of_egprs_is_granted() {
+        let mut octets = vec![0x2d, 0x06, 0x3f, 0x10, 0x0f, 0xe3, 0x67, 0x7f, 0x00, 0x00, 0x00, 0x00];
+        // 01 (LH against 0x2b) 00, Extended RA 9, no list, 1, TFI 5, no polling, USF 3, MCS-7 also with a TLLI, window 64.
+        let rest = BitWriter::new().put(0b01, 2).put(0, 2).put(9, 5).put(0, 1).put(1, 1).put(5, 5).put(0, 2);
+        octets.extend(rest.put(3, 3).put(0, 2).put(6, 4).put(1, 1).put(0, 1).put(1, 1).put(0, 9).filled(11));
+        let coding = UplinkCoding::egprs(6, true, 0, true).unwrap();
+        let request = Request::Extended(9);
+        let access = Assignment::Access { request, tfi: 5, slot: 7, usf: 3, coding };
+        assert_eq!(read_immediate(&octets), Some(access));
+        let mut rejection = vec![0x4d, 0x06, 0x3a, 0x10];
+        (0..4).for_each(|_| rejection.extend([0x7f, 0, 0, 20]));
+        rejection.extend([0x80 | 9 << 2, 0x2b, 0x2b]);
+        assert_eq!(read_immediate(&rejection), Some(Assignment::Rejected(request, 20)));
     }
 
     #[test]
@@ -268,14 +449,25 @@ mod tests {
         let head = |kind: u64| BitWriter::new().put(1, 2).put(8, 6).put(kind, 6).put(0, 3);
         let down = head(2).put(0, 1).put(0, 1).put(4, 5).put(0, 1).put(0, 3).put(1, 1).put(0b0000_0111, 8);
         let down = down.put(1, 1).put(0, 6).put(0, 1).put(0, 1).put(1, 1).put(7, 3).put(0, 2).put(871, 10);
-        let expected =
-            Assignment::Downlink { to: Addressee::Uplink(4), tfi: Some(6), slots: 0b1110_0000, anew: true };
-        assert_eq!(read_packet(&down.put(1, 1).put(6, 5).put(0, 3).filled(23)), Some(expected));
+        let expected = |numbering| Assignment::Downlink {
+            to: Addressee::Uplink(4),
+            tfi: Some(6),
+            slots: 0b1110_0000,
+            anew: true,
+            numbering,
+        };
+        let down = down.put(1, 1).put(6, 5);
+        let gprs = expected(Numbering::GPRS);
+        assert_eq!(read_packet(&down.clone().put(0, 4).filled(23)), Some(gprs));
+        // Additions of release 99 with the code 2 of the window.
+        let egprs = expected(Numbering::egprs(128));
+        assert_eq!(read_packet(&down.put(0, 3).put(3, 2).put(2, 5).put(0, 5).filled(23)), Some(egprs));
         let up = head(10).put(2, 2).put(0x8000_0001, 32).put(0, 1).put(1, 2).put(0, 1).put(0, 2).put(0, 1);
         let up = up.put(1, 2).put(0, 1).put(0, 1).put(0, 1).put(1, 1).put(3, 5).put(0, 2).put(0, 1);
         let mut usf = [None; 8];
         usf[7] = Some(2);
-        let expected = Assignment::Uplink { to: Addressee::Tlli(0x8000_0001), tfi: Some(3), usf, scheme: 2 };
+        let coding = UplinkCoding::gprs(1, false).unwrap();
+        let expected = Assignment::Uplink { to: Addressee::Tlli(0x8000_0001), tfi: Some(3), usf, coding };
         assert_eq!(read_packet(&up.put(0, 7).put(1, 1).put(2, 3).filled(23)), Some(expected));
     }
 

@@ -74,7 +74,8 @@ pub struct Unit<'a> {
 /// Length indicators and data of one RLC block of `room` octets, preceded by a flag: true without length
 /// indicators.
 fn body(unit: &Unit<'_>, room: usize, egprs: bool) -> (bool, Vec<u8>) {
-    let tlli = unit.tlli.map(u32::to_be_bytes);
+    // Big endian in GPRS (44.060 figure 10.2.2.1), least significant octet first in EGPRS (figure 10.3a.2.1).
+    let tlli = unit.tlli.map(if egprs { u32::to_le_bytes } else { u32::to_be_bytes });
     let room = room.saturating_sub(tlli.map_or(0, |t| t.len()));
     let data: usize = unit.pieces.iter().map(|p| p.octets.len()).sum();
     let ends = unit.pieces.iter().filter(|p| p.ends).count();
@@ -345,11 +346,24 @@ fn segments(mut at: usize, end: usize, lengths: &[usize], rest: bool) -> Option<
     Some(all)
 }
 
+/// Coding scheme of a radio block by its length, and whether it is a control block (always CS-1). `None` for other
+/// lengths.
+pub fn kind_of(up: bool, block: &[u8]) -> Option<(Scheme, bool)> {
+    let egprs =
+        Scheme::EGPRS.iter().find(|s| usize::from(s.properties().octets[usize::from(up)]) == block.len());
+    let scheme = egprs.copied().or_else(|| scheme_of(block.len()))?;
+    Some((scheme, scheme == Scheme::Cs1 && block.first()? >> 6 != 0))
+}
+
 /// An RLC block of an EGPRS radio block as read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Aligned {
     /// BSN on the wire.
     pub bsn: u32,
+    /// Whole block or half; a half has half of the octets.
+    pub part: BlockPart,
+    /// FBI downlink, TI uplink.
+    pub flag: bool,
     /// True without length indicators.
     pub none: bool,
     /// Length indicators and data, aligned to octets.
@@ -357,7 +371,7 @@ pub struct Aligned {
 }
 
 /// Reads the header of an EGPRS data block and the data of its RLC blocks; `None` if the length fits no
-/// scheme. Halves of blocks are not joined.
+/// scheme. Halves of blocks are not joined; padding of MCS-8 content is left out.
 pub fn read_egprs(up: bool, block: &[u8]) -> Option<(Header, Vec<Aligned>)> {
     let scheme = Scheme::EGPRS
         .iter()
@@ -384,16 +398,32 @@ pub fn read_egprs(up: bool, block: &[u8]) -> Option<(Header, Vec<Aligned>)> {
     };
     let first = take(11)? as u32;
     let second = if kind == 1 { Some((first + take(10)? as u32) & 2047) } else { None };
-    let mut at = layout.header;
+    let padding = padding(scheme, take(layout.cps)? as u8);
+    let part = match if kind == 3 { take(2)? } else { 0 } {
+        2 => BlockPart::First,
+        3 => BlockPart::Second,
+        _ => BlockPart::Whole,
+    };
+    let mut at = layout.header + 8 * padding;
+    let content = scheme.payload() as usize - padding;
     let mut units = Vec::new();
     for bsn in [Some(first), second].into_iter().flatten() {
-        let none = get_low(block, at, 1)? == 1;
+        let (none, flag) = (get_low(block, at, 1)? == 1, get_low(block, at + 1, 1)? == 1);
         at += 2;
-        let octets = (0..scheme.payload() as usize).map(|i| get_low(block, at + 8 * i, 8).map(|o| o as u8));
-        units.push(Aligned { bsn, none, octets: octets.collect::<Option<Vec<u8>>>()? });
-        at += 8 * scheme.payload() as usize;
+        let octets = (0..content).map(|i| get_low(block, at + 8 * i, 8).map(|o| o as u8));
+        units.push(Aligned { bsn, part, flag, none, octets: octets.collect::<Option<Vec<u8>>>()? });
+        at += 8 * content;
     }
     Some((header, units))
+}
+
+/// Octets of padding before MCS-8 content in a block of MCS-3 or MCS-6, by its coding and puncturing scheme field.
+fn padding(scheme: Scheme, cps: u8) -> usize {
+    match scheme {
+        Scheme::Mcs6 if cps >= 2 => 6,
+        Scheme::Mcs3 if cps >= 6 => 3,
+        _ => 0,
+    }
 }
 
 /// Segments of one EGPRS RLC block; `none`: it has no length indicator. The flag is true if a PDU ended with

@@ -132,19 +132,23 @@ pub fn down_known(bvci: u16, mobile: &Mobile, lifetime: Option<Span>, frame: &[u
     pdu.extend(QOS);
     let centiseconds = lifetime.map_or(u16::MAX, |l| (l.as_nanos() / 10_000_000).min(65_534) as u16);
     put(&mut pdu, element::LIFETIME, &centiseconds.to_be_bytes());
-    // 001 01 and ten digits: an IMSI of 15 digits in BCD, the first digit in the octet of the type.
-    let text = format!("001010000000{:03}", mobile.digits % 1000);
-    let digit = |i: usize| text.as_bytes()[i] - b'0';
-    let mut imsi = vec![digit(0) << 4 | 9];
-    imsi.extend((0..7).map(|i| digit(2 * i + 2) << 4 | digit(2 * i + 1)));
-    put(&mut pdu, element::IMSI, &imsi);
+    put(&mut pdu, element::IMSI, &imsi(mobile));
     put(&mut pdu, element::RADIO_ACCESS, &radio_access(mobile));
     put(&mut pdu, element::LLC_PDU, frame);
     unitdata(bvci, &pdu)
 }
 
+/// IMSI in BCD: 001 01 and ten digits, the first digit in the octet of the type.
+pub(super) fn imsi(mobile: &Mobile) -> Vec<u8> {
+    let text = format!("001010000000{:03}", mobile.digits % 1000);
+    let digit = |i: usize| text.as_bytes()[i] - b'0';
+    let mut imsi = vec![digit(0) << 4 | 9];
+    imsi.extend((0..7).map(|i| digit(2 * i + 2) << 4 | digit(2 * i + 1)));
+    imsi
+}
+
 /// MS Radio Access Capability (24.008 section 10.5.5.12a): GSM P, power class 1, multislot classes of GPRS and EGPRS.
-fn radio_access(mobile: &Mobile) -> Vec<u8> {
+pub(super) fn radio_access(mobile: &Mobile) -> Vec<u8> {
     // The length counts from the power class on, without the final bit for further technologies.
     let length = if mobile.egprs.is_some() { 30 } else { 18 };
     let w = BitWriter::new().put(0, 4).put(length, 7).put(1, 3).put(0, 1);
@@ -175,11 +179,16 @@ pub fn up(tlli: u32, cell: u16, frame: &[u8]) -> Vec<u8> {
     unitdata(BVCI, &pdu)
 }
 
-/// FLUSH-LL: deletion of a mobile's frames in a cell.
+/// FLUSH-LL: deletion of a mobile's frames in the cell of the model.
 pub fn flush(tlli: u32) -> Vec<u8> {
+    flush_in(BVCI, tlli)
+}
+
+/// FLUSH-LL: deletion of a mobile's frames in a cell.
+pub fn flush_in(bvci: u16, tlli: u32) -> Vec<u8> {
     let mut pdu = vec![kind::FLUSH_LL];
     put(&mut pdu, element::TLLI, &tlli.to_be_bytes());
-    put(&mut pdu, element::BVCI, &BVCI.to_be_bytes());
+    put(&mut pdu, element::BVCI, &bvci.to_be_bytes());
     unitdata(0, &pdu)
 }
 

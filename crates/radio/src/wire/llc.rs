@@ -55,6 +55,15 @@ pub fn check(frame: &[u8]) -> u32 {
     !crc & 0x00ff_ffff
 }
 
+/// NULL frame of LLGMM from a mobile (44.064 section 6.4.1.6): it carries nothing, and tells the SGSN the cell.
+pub fn null() -> Vec<u8> {
+    // SAPI 1, a command; U format with M 0.
+    let mut out = vec![0x01, 0xe0];
+    let check = check(&out);
+    out.extend(&check.to_le_bytes()[..3]);
+    out
+}
+
 /// A frame with one segment of a packet.
 pub fn frame(numbers: &Numbers, segment: &[u8]) -> Vec<u8> {
     // PD 0; commands have C/R 0 uplink and 1 downlink.

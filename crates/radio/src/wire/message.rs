@@ -51,6 +51,27 @@ impl AckNack {
     }
 }
 
+/// Packet Uplink Ack/Nack of an EGPRS TBF, with a bitmap that is not compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EgprsAckNack {
+    /// TFI of the data.
+    pub tfi: u8,
+    /// EGPRS Channel Coding Command: MCS-1 to MCS-9, by number.
+    pub scheme: u8,
+    /// Retransmission in halves is permitted.
+    pub resegment: bool,
+    /// TLLI of contention resolution.
+    pub tlli: Option<u32>,
+    /// All blocks up to the final one are received.
+    pub last: bool,
+    /// V(Q) on the wire: all earlier blocks are received.
+    pub complete: u16,
+    /// Length of the bitmap; its first bit is for V(Q) + 1.
+    pub length: u8,
+    /// The bitmap, the oldest block in the lowest bit.
+    pub received: u128,
+}
+
 /// The MAC header of a downlink control block.
 fn down_head(poll: Option<u8>, usf: u8) -> BitWriter {
     BitWriter::new()
@@ -89,6 +110,12 @@ fn channel_request(w: BitWriter, wants: Option<u16>) -> BitWriter {
 
 /// EGPRS Packet Downlink Ack/Nack (section 11.2.6a).
 pub fn egprs_downlink_ack(tfi: u8, report: &Report, wants: Option<u16>) -> Vec<u8> {
+    egprs_downlink_ack_in_steps(tfi, report, wants, 1)
+}
+
+/// EGPRS Packet Downlink Ack/Nack with a bitmap of the largest multiple of `step` bits; the rest of the window is
+/// left to a later message.
+pub fn egprs_downlink_ack_in_steps(tfi: u8, report: &Report, wants: Option<u16>, step: usize) -> Vec<u8> {
     let w = up_head()
         .put(up::EGPRS_DOWNLINK_ACK, 6)
         .put(u64::from(tfi), 5)
@@ -96,17 +123,17 @@ pub fn egprs_downlink_ack(tfi: u8, report: &Report, wants: Option<u16>) -> Vec<u
         .put(0, 2);
     let w = channel_request(w, wants);
     // No PFI, no extension.
-    egprs_description(w.put(0, 2), report).filled(OCTETS)
+    egprs_description(w.put(0, 2), report, step).filled(OCTETS)
 }
 
 /// EGPRS Ack/Nack Description without compression (section 12.3.1): as many blocks as fit, with a length
 /// field.
-fn egprs_description(w: BitWriter, report: &Report) -> BitWriter {
+fn egprs_description(w: BitWriter, report: &Report, step: usize) -> BitWriter {
     const HEAD: usize = 1 + 8 + 1 + 1 + 1 + 11 + 1;
     let room = (OCTETS * 8).saturating_sub(w.len() + HEAD + 1);
     // The first bit is for V(Q) + 1, because V(Q) is missing by definition.
     let all = report.end.saturating_sub(report.complete + 1) as usize;
-    let shown = all.min(room);
+    let shown = all.min(room) / step.max(1) * step.max(1);
     let numbering = Numbering { space: 2048, window: 64 };
     let length = (shown + HEAD - 9) as u64;
     let mut w = w
@@ -158,7 +185,7 @@ pub fn egprs_uplink_ack(tfi: u8, report: &Report, scheme: u8, poll: Option<u8>, 
         .put(0, 4)
         // No TLLI; TBF_EST; no timing advance in two forms, power control, extension.
         .put(0, 6);
-    egprs_description(w, report).filled(OCTETS)
+    egprs_description(w, report, 1).filled(OCTETS)
 }
 
 /// Packet Downlink Dummy Control Block (section 11.2.8).
@@ -181,8 +208,11 @@ pub fn control_ack(tlli: u32) -> Vec<u8> {
 pub enum Message {
     /// Packet Downlink Ack/Nack of GPRS, with the octets that wait for the uplink.
     DownlinkAck(AckNack, Option<u16>),
-    /// Packet Uplink Ack/Nack of GPRS, with the TLLI of contention resolution.
-    UplinkAck(AckNack, Option<u32>),
+    /// Packet Uplink Ack/Nack of GPRS, with the TLLI of contention resolution and the commanded scheme, CS-1 to CS-4
+    /// by number.
+    UplinkAck(AckNack, Option<u32>, u8),
+    /// Packet Uplink Ack/Nack of EGPRS.
+    EgprsUplinkAck(EgprsAckNack),
     /// Packet Downlink Dummy Control Block.
     DownlinkDummy,
     /// Packet Uplink Dummy Control Block.
@@ -207,7 +237,9 @@ pub fn read_down(block: &[u8]) -> Option<(Option<u8>, u8, Message)> {
     let kind = r.take(6)?;
     let message = match kind {
         down::DUMMY => Message::DownlinkDummy,
-        down::UPLINK_ACK => uplink_ack_of(r).unwrap_or(Message::Other(kind as u8)),
+        down::UPLINK_ACK => {
+            uplink_ack_of(r).or_else(|| egprs_uplink_ack_of(r)).unwrap_or(Message::Other(kind as u8))
+        }
         _ => Message::Other(kind as u8),
     };
     Some((polls.then_some(rrbp), usf, message))
@@ -219,10 +251,65 @@ fn uplink_ack_of(mut r: BitReader<'_>) -> Option<Message> {
     if r.flag()? {
         return None;
     }
-    r.take(2)?;
+    let scheme = r.take(2)? as u8 + 1;
     let (last, ssn, received) = (r.flag()?, r.take(7)? as u8, r.take(64)?);
     let tlli = if r.flag()? { Some(r.take(32)? as u32) } else { None };
-    Some(Message::UplinkAck(AckNack { tfi, last, ssn, received }, tlli))
+    Some(Message::UplinkAck(AckNack { tfi, last, ssn, received }, tlli, scheme))
+}
+
+/// `None` for a compressed bitmap, which a window of 64 never needs, and for a report that does not begin at V(Q).
+fn egprs_uplink_ack_of(mut r: BitReader<'_>) -> Option<Message> {
+    r.take(4)?;
+    let tfi = r.take(5)? as u8;
+    if !r.flag()? || r.take(2)? != 0 {
+        return None;
+    }
+    let (scheme, resegment) = (r.take(4)? as u8 + 1, r.flag()?);
+    // PRE_EMPTIVE_TRANSMISSION, two requests for the mobile's capabilities.
+    r.take(3)?;
+    let tlli = if r.flag()? { Some(r.take(32)? as u32) } else { None };
+    // TBF_EST.
+    r.take(1)?;
+    // Packet Timing Advance: value, index with timeslot.
+    if r.flag()? {
+        for bits in [6, 7] {
+            if r.flag()? {
+                r.take(bits)?;
+            }
+        }
+    }
+    if r.flag()? {
+        r.take(2)?;
+    }
+    // Power control parameters, extension bits: the message has no room for them beside a bitmap.
+    if r.take(2)? != 0 {
+        return None;
+    }
+    let described = if r.flag()? { r.take(8)? as u32 } else { r.left() as u32 };
+    let (last, begins) = (r.flag()?, r.flag()?);
+    r.take(1)?;
+    let first = r.take(11)? as u16;
+    if r.flag()? || !begins {
+        return None;
+    }
+    let length = described.checked_sub(15)?.min(128);
+    let mut received = 0;
+    // The bit of the oldest block is last.
+    for _ in 0..length {
+        received = received << 1 | u128::from(r.flag()?);
+    }
+    let complete = first.wrapping_sub(1) & 2047;
+    let length = length as u8;
+    Some(Message::EgprsUplinkAck(EgprsAckNack {
+        tfi,
+        scheme,
+        resegment,
+        tlli,
+        last,
+        complete,
+        length,
+        received,
+    }))
 }
 
 /// Message of an uplink control block; `None` for other blocks.
@@ -274,7 +361,7 @@ mod tests {
         assert_eq!((ack.has(8), ack.has(71)), (None, None));
         assert_eq!(read_up(&downlink_ack(&ack, Some(1500))), Some(Message::DownlinkAck(ack, Some(1500))));
         let block = uplink_ack(&ack, 2, Some(1), 3);
-        assert_eq!(read_down(&block), Some((Some(1), 3, Message::UplinkAck(ack, None))));
+        assert_eq!(read_down(&block), Some((Some(1), 3, Message::UplinkAck(ack, None, 2))));
     }
 
     #[test]
@@ -289,6 +376,31 @@ mod tests {
         let long = report(&(1..600).collect::<Vec<_>>(), Numbering::egprs(1024));
         assert_eq!(egprs_downlink_ack(3, &long, None).len(), OCTETS);
         assert_eq!(egprs_uplink_ack(3, &long, 9, None, 7).len(), OCTETS);
+    }
+
+    /// GP-08: a report of an EGPRS uplink comes back with its bits, and one in steps leaves out the rest.
+    #[test]
+    fn gp_08_egprs_reports_come_back_with_their_bits() {
+        let some = report(&[0, 1, 3, 4, 7], Numbering::egprs(64));
+        let expected = EgprsAckNack {
+            tfi: 9,
+            scheme: 7,
+            resegment: false,
+            tlli: None,
+            last: false,
+            complete: 2,
+            length: 5,
+            received: 0b1_0011,
+        };
+        let block = egprs_uplink_ack(9, &some, 7, Some(1), 3);
+        assert_eq!(read_down(&block), Some((Some(1), 3, Message::EgprsUplinkAck(expected))));
+        let many = report(&(1..22).collect::<Vec<_>>(), Numbering::egprs(64));
+        let octets = egprs_downlink_ack_in_steps(3, &many, None, 8);
+        let mut r = BitReader::new(&octets);
+        r.take(8 + 6 + 5 + 2 + 1 + 2);
+        assert_eq!(r.take(1 + 8), Some(1 << 8 | (15 + 16)), "16 of 21 bits");
+        // Not final, from V(Q) on, not the end of the window.
+        assert_eq!(r.take(3), Some(0b010));
     }
 
     /// GP-08: the EGPRS bitmap ends with the oldest block after V(Q), as a real PCU writes and reads it.

@@ -6,6 +6,7 @@
 //! | `block` | RLC data blocks, GPRS and EGPRS | 44.060 sections 10.2 to 10.4 |
 //! | `message` | RLC/MAC control messages | 44.060 section 11.2 |
 //! | `llc` | UI and I frames, SN-UNITDATA and SN-DATA | 44.064 section 6, 44.065 section 7 |
+//! | `gmm` | GPRS attach and activation of a context | 24.008 sections 9.4 and 9.5 |
 //! | `gb` | BSSGP and network service over UDP | 48.018 sections 10 and 11, 48.016 section 9 |
 //! | `assignment` | Immediate Assignment, Packet Downlink and Uplink Assignment | 44.018 section 9.1.18, 44.060 section 11.2 |
 //! | `pcuif` | base station to PCU | Osmocom's `pcuif_proto.h` |
@@ -17,6 +18,7 @@ pub mod assignment;
 pub mod bits;
 pub mod block;
 pub mod gb;
+pub mod gmm;
 pub mod gsmtap;
 pub mod llc;
 pub mod message;

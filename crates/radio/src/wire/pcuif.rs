@@ -183,12 +183,24 @@ pub fn uplink(tick: Tick, slot: u8, octets: &[u8], quality: i16) -> Vec<u8> {
 
 /// A channel request of 8 bits on the RACH in the first frame of a block period.
 pub fn request(tick: Tick, octet: u8) -> Vec<u8> {
+    access(tick, octet.into(), [0, 0])
+}
+
+/// An EGPRS Packet Channel Request of 11 bits (44.060 section 11.2.5a) from a mobile that sends 8-PSK: training
+/// sequence TS1, which is burst type 2.
+pub fn request_egprs(tick: Tick, bits: u16) -> Vec<u8> {
+    access(tick, bits & 0x7ff, [1, 2])
+}
+
+/// An access burst; `form`: whether it has 11 bits, and the burst type.
+fn access(tick: Tick, bits: u16, form: [u8; 2]) -> Vec<u8> {
     let mut b = vec![sapi::RACH];
-    b.extend(u16::from(octet).to_le_bytes());
+    b.extend(bits.to_le_bytes());
     b.extend(0i16.to_le_bytes());
     b.extend(tdma::frame_of(tick).to_le_bytes());
     b.extend(ARFCN.to_le_bytes());
-    b.extend([0; 4]);
+    b.extend(form);
+    b.extend([0; 2]);
     message(kind::RACH_IND, &b)
 }
 

@@ -66,6 +66,11 @@ impl Pcu {
         self.program.send(&pcuif::request(self.tick, request));
     }
 
+    /// An EGPRS Packet Channel Request.
+    pub(crate) fn rach_egprs(&self, bits: u16) {
+        self.program.send(&pcuif::request_egprs(self.tick, bits));
+    }
+
     /// The downlink block of this block period on a timeslot.
     pub(crate) fn block(&mut self, slot: u8) -> Option<Vec<u8>> {
         self.program.send(&pcuif::time(self.tick));

@@ -2,10 +2,20 @@
 
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::io::{Read, Write};
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+/// One at a time in a process: the program's timers run on the real clock.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Address of this process for the program's command line, whose port (4240) is fixed: test programs run at once. A
+/// process number has at most 22 bits.
+fn address() -> Ipv4Addr {
+    Ipv4Addr::from(0x7f40_0000 | std::process::id() & 0x3f_ffff)
+}
 
 /// The running program.
 pub(crate) struct Program {
@@ -13,6 +23,7 @@ pub(crate) struct Program {
     bts: Socket,
     pub(crate) sgsn: UdpSocket,
     folder: tempfile::TempDir,
+    _alone: MutexGuard<'static, ()>,
 }
 
 impl Drop for Program {
@@ -29,6 +40,7 @@ impl Program {
         if !Path::new(program).exists() {
             return None;
         }
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().ok()?;
         let path = folder.path().join("pcu.sock");
         let listener = Socket::new(Domain::UNIX, Type::SEQPACKET, None).ok()?;
@@ -37,7 +49,8 @@ impl Program {
         listener.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
         let sgsn = UdpSocket::bind(("127.0.0.1", 0)).ok()?;
         sgsn.set_nonblocking(true).ok()?;
-        std::fs::write(folder.path().join("pcu.cfg"), text(path.to_str()?)).ok()?;
+        let text = text(path.to_str()?).replace("line vty\n", &format!("line vty\n bind {}\n", address()));
+        std::fs::write(folder.path().join("pcu.cfg"), text).ok()?;
         let child = Command::new(program)
             .args(["-c", "pcu.cfg"])
             .current_dir(folder.path())
@@ -48,7 +61,7 @@ impl Program {
         let accepted = listener.accept();
         let log = || std::fs::read_to_string(folder.path().join("log")).unwrap_or_default();
         let Ok((bts, _)) = accepted else { panic!("osmo-pcu does not connect: {}", log()) };
-        Some(Program { child, bts, sgsn, folder })
+        Some(Program { child, bts, sgsn, folder, _alone: alone })
     }
 
     /// Output so far.

@@ -29,8 +29,8 @@ fn names(path: &Path) -> Vec<String> {
     names
 }
 
-/// Invariants of every folder after a kill: `finished` can be read, the run can be continued to ten
-/// repetitions and finished.
+/// Checks the invariants of every folder after a kill: the rows in `finished` can be read, and the run can be
+/// continued to ten repetitions and finished.
 #[track_caller]
 fn continues(path: &Path, finished: &[Row]) {
     match read(path) {
@@ -164,7 +164,7 @@ fn killed_while_a_finished_run_was_continued() {
 }
 
 #[test]
-fn a_repetition_that_does_not_repeat_is_told() {
+fn a_repetition_with_different_values_is_an_error() {
     let (_parent, path, mut folder) = begun();
     folder.append(&rows(0..2)).unwrap();
     folder.append(&rows(1..2)).unwrap();
@@ -181,7 +181,7 @@ fn a_damaged_run_json_is_named() {
     assert!(message.contains(RUN) && message.contains("is not JSON"), "{message}");
 }
 
-/// EG-25: further tables are made durable with the main one, continued after a kill, extended by more
+/// EG-25: further tables are durable like the main one, continued after a kill, and extended by more
 /// repetitions.
 #[test]
 fn eg_25_tables_beside_the_main_one() {

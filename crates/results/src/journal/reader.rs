@@ -1,4 +1,4 @@
-//! Sequential reader of a journal, in the memory of one record.
+//! Sequential reader of a journal, with one record in memory: header, keys or rows of the next repetition.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -7,19 +7,20 @@ use super::{HEAD, MAGIC, check_head, damaged, decode, record_at, take, take_u32}
 use crate::error::{Error, Result};
 use crate::row::{Header, Row};
 
-/// Position in a journal, at the beginning or at a record.
+/// Position in a journal, after the header or at a record.
 pub struct Reader<R> {
     path: PathBuf,
     from: R,
     header: Header,
-    /// Offset of the next record, and the position of `from`.
+    /// Offset of the next record, and read position of `from`.
     at: u64,
-    /// Payload of the last record; the buffer is kept for its capacity.
+    /// Payload of the last record; the buffer is reused for its capacity.
     payload: Vec<u8>,
 }
 
 impl<R: Read + Seek> Reader<R> {
-    /// Reads the header. `None` if the run was killed before it was complete; `path` is used in messages.
+    /// Reads the header. `None` if the run was killed before the header was complete; `path` is used in
+    /// messages.
     ///
     /// # Errors
     /// Errors of [`super::read`].
@@ -56,7 +57,8 @@ impl<R: Read + Seek> Reader<R> {
         self.at
     }
 
-    /// Continues at the record with this offset. A buffer that holds it is kept; an absolute seek would refill it.
+    /// Continues at the record with this offset. A seek within the buffer keeps its content; an absolute seek
+    /// would refill it.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -112,8 +114,8 @@ fn misfit(path: &Path, offset: u64) -> Error {
     damaged(path, offset as usize, "a repetition that does not fit the header".to_owned())
 }
 
-/// Reads the payload of the record at `at`, the present position of `from`; false at the end and at a torn
-/// tail.
+/// Reads the payload of the record at `at`, the read position of `from`; false at the end and at an
+/// incomplete last record.
 fn record(path: &Path, from: &mut (impl Read + Seek), at: u64, payload: &mut Vec<u8>) -> Result<bool> {
     let fail = |source| Error::Io { action: "read", path: path.to_owned(), source };
     let mut head = Vec::with_capacity(HEAD);
@@ -130,7 +132,7 @@ fn record(path: &Path, from: &mut (impl Read + Seek), at: u64, payload: &mut Vec
             return Ok(true);
         }
     }
-    // A kill tears only the last record, so a good record after this one means damage.
+    // A kill truncates only the last record, so a valid record after this one means damage.
     let mut rest = Vec::new();
     from.seek(SeekFrom::Start(at)).map_err(fail)?;
     from.read_to_end(&mut rest).map_err(fail)?;

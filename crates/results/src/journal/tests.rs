@@ -86,7 +86,7 @@ fn cut_at_every_byte_and_filled_with_zeros() {
         let mut bytes = whole[..cut].to_vec();
         bytes.resize(whole.len() + 100, 0);
         fs::write(&path, &bytes).unwrap();
-        // Zeros after the cut may equal the original bytes; then no record was torn.
+        // Zeros after the cut may equal the original bytes; then the record is complete.
         let same = bytes.iter().zip(&whole).take_while(|(a, b)| a == b).count() as u64;
         let records = ends.iter().filter(|&&end| end <= same).count();
         let found = read(&path).unwrap().map_or(Vec::new(), |contents| contents.rows);
@@ -114,7 +114,7 @@ fn every_flipped_bit_is_noticed() {
             assert_eq!(offset, start, "byte {at}");
             assert_eq!(fs::read(&path).unwrap(), bytes, "a damaged journal is not touched");
         } else {
-            // The last record: treated as torn.
+            // An invalid last record is treated as truncated.
             assert_eq!(result.unwrap().1, rows()[..3], "byte {at}");
         }
     }
@@ -237,7 +237,8 @@ impl Seek for Counted {
     }
 }
 
-/// Two threads leave two stretches, which are read in turn: their bytes are read once, not once a repetition.
+/// Two threads leave two ascending runs, which are read alternately: each byte is read once, not once per
+/// repetition.
 #[test]
 fn going_back_and_forth_reads_the_file_once() {
     let (_folder, path) = folder();
@@ -264,7 +265,7 @@ fn going_back_and_forth_reads_the_file_once() {
     }
     assert_eq!(rows, (0..400).map(row).collect::<Vec<_>>());
     assert!(bytes.get() <= 3 * text.len(), "{} bytes were read of {}", bytes.get(), text.len());
-    // A torn last entry does not end the journal: earlier entries are read again.
+    // An incomplete last record does not end the journal: earlier records are read again.
     reader.go_to(length).unwrap();
     assert!(!reader.next(&mut rows).unwrap());
     reader.go_to(places[399]).unwrap();

@@ -1,8 +1,8 @@
-//! Tables of events and of time series: typed columns, many rows for a repetition.
+//! Parquet tables of events and of time series: typed columns, many rows for each repetition, writer.
 //!
-//! Unlike `flows.parquet`, such a table is written on request, for selected repetitions, and is not read back
-//! here. Columns are `cell` (int32), `repetition` (int64), `t_s` (double, seconds), and those of the caller,
-//! null without a value.
+//! Unlike `flows.parquet`, such a table is written on request, for selected repetitions, and this crate does
+//! not read it. Columns are `cell` (int32), `repetition` (int64), `t_s` (double, seconds), and those of the
+//! caller, null without a value.
 
 use super::{GROUP, Outcome, write_column, write_nullable};
 use crate::durable;
@@ -21,26 +21,26 @@ use std::sync::Arc;
 /// Type of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// int64.
+    /// Signed 64-bit integer.
     Int,
-    /// double.
+    /// Double-precision number.
     Real,
-    /// text.
+    /// UTF-8 text.
     Text,
-    /// boolean.
+    /// Boolean.
     Bool,
 }
 
 /// A value of a row.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Datum {
-    /// Of [`Kind::Int`].
+    /// Value of [`Kind::Int`].
     Int(i64),
-    /// Of [`Kind::Real`].
+    /// Value of [`Kind::Real`].
     Real(f64),
-    /// Of [`Kind::Text`].
+    /// Value of [`Kind::Text`].
     Text(Arc<str>),
-    /// Of [`Kind::Bool`].
+    /// Value of [`Kind::Bool`].
     Bool(bool),
 }
 
@@ -57,7 +57,7 @@ pub struct Instant {
     pub values: Vec<Option<Datum>>,
 }
 
-/// Accepts a row.
+/// Callback that accepts a row.
 pub type Push<'a> = &'a mut dyn FnMut(Instant) -> Result<()>;
 
 /// Name, columns and run of a table.
@@ -71,8 +71,8 @@ pub struct Head<'a> {
     pub of: &'a crate::Header,
 }
 
-/// Writes the table of the rows that `fill` passes, sorted by cell, repetition and time; returns the number
-/// of rows. Some thousand rows are in memory.
+/// Writes the table of the rows that `fill` passes in the order of cell, repetition and time; returns the
+/// number of rows. Some thousand rows are in memory.
 ///
 /// # Errors
 /// Errors of `fill`, and [`Error::Io`] and [`Error::Parquet`] for failed writes; an existing file is then
@@ -153,7 +153,7 @@ fn group(writer: &mut SerializedFileWriter<File>, columns: &[(&str, Kind)], rows
     write_column::<DoubleType>(&mut group, &times, None)?;
     for (at, (name, kind)) in columns.iter().enumerate() {
         let values = rows.iter().map(|row| row.values.get(at).and_then(Option::as_ref));
-        // A value of another type is a fault of the caller and is not converted.
+        // A value of another type is an error of the caller and is not converted.
         let fits = values.clone().flatten().all(|value| value.kind() == *kind);
         if !fits {
             return Err(ParquetError::General(format!("a value of `{name}` is not of its type")));

@@ -1,4 +1,4 @@
-//! Reader of a Parquet table by row group and by column.
+//! Reader of a Parquet table of results: header, rows by row group, values of a single metric.
 //!
 //! Memory holds one row group, or a single column.
 
@@ -30,7 +30,7 @@ pub fn read_flows(path: &Path) -> Result<(Header, Vec<Row>)> {
     Ok((table.header, rows))
 }
 
-/// An open table; its rows are sorted, in row groups.
+/// An open table with sorted rows in row groups.
 pub struct Table {
     path: PathBuf,
     reader: SerializedFileReader<File>,
@@ -38,7 +38,7 @@ pub struct Table {
     places: Places,
 }
 
-/// Keys of a row group.
+/// Cell, repetition and flow of each row in a row group.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     pub(crate) cells: Vec<u32>,
@@ -291,7 +291,7 @@ fn check_pages(path: &Path, mut file: File, sealed: Option<&str>) -> Result<()> 
     }
 }
 
-/// Indexes of the columns that form a row.
+/// Column indexes of keys, grid values and metrics.
 struct Places {
     keys: [usize; 3],
     values: Vec<usize>,
@@ -329,7 +329,7 @@ impl Places {
     }
 }
 
-/// Values of a column, and for a nullable column one definition level per row: 1 with a value.
+/// Values of a column. For a nullable column also one definition level per row: 1 with a value.
 fn read_column<T: DataType>(mut reader: ColumnReaderImpl<T>, count: usize) -> Outcome<(Vec<T::T>, Vec<i16>)> {
     let (mut values, mut levels) = (Vec::new(), Vec::new());
     loop {

@@ -33,7 +33,7 @@ fn repetition(cell: u32, repetition: u64, flows: &[&str]) -> Vec<Row> {
     flows.iter().enumerate().map(row).collect()
 }
 
-/// Rows of a folder that finished in random order, in a journal and a table, with equal rows in memory.
+/// A folder whose repetitions finished in random order, merged to a table, and equal rows in memory.
 fn both(header: &Header, repetitions: &[(u32, u64)], flows: &[&str]) -> (Table, Vec<Row>) {
     let place = tempfile::tempdir().unwrap();
     let mut folder = RunFolder::create(place.path().join("run")).unwrap();

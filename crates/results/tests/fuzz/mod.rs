@@ -1,11 +1,13 @@
-//! Fuzz target of the journal of a run. The fuzzer's target and the tests share this file.
+//! Fuzz target of the journal of a run: arbitrary bytes are read or refused. The fuzzer's target and the
+//! tests share this file.
 
 #![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
 
 use results::journal;
 use std::path::Path;
 
-/// Any bytes as a journal: read or refused; the rows read lie within the file, and reading its intact part again gives them again.
+/// Reads arbitrary bytes as a journal. The rows read lie within the file, and a second read of the valid part
+/// yields equal rows.
 pub(crate) fn journal(bytes: &[u8]) {
     let path = Path::new("fuzz.journal");
     let Ok(Some(contents)) = journal::parse(path, bytes) else { return };

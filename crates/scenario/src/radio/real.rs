@@ -19,10 +19,26 @@ const OWN: &[(&str, &[&str])] = &[
     ("errors", &[]),
     ("llc", &["n201"]),
     ("sgsn", &["buffer", "lifetime"]),
+    ("reselection", RESELECTION),
     ("delays", &["core", "terminal"]),
 ];
 /// Tables of which only some keys are permitted.
-const PARTS: &[&str] = &["llc", "sgsn", "delays"];
+const PARTS: &[&str] = &["llc", "sgsn", "delays", "reselection"];
+/// Keys of a reselection that leads back to the cell; access and cell update are real there.
+const RESELECTION: &[&str] = &[
+    "every",
+    "at",
+    "file",
+    "control",
+    "standing",
+    "synchronise",
+    "system-information",
+    "assisted",
+    "resume",
+    "failure",
+    "failed",
+    "deletes",
+];
 
 /// Checks that the bearer has permitted keys only; each other key is an error.
 pub(super) fn fits(r: Reader<'_>, cx: &Cx<'_>) -> bool {
@@ -40,15 +56,11 @@ pub(super) fn fits(r: Reader<'_>, cx: &Cx<'_>) -> bool {
                 .for_each(|e| refuse(&format!("{key}.{}", e.key), &e.tree, r, cx));
         }
     }
-    if let Some(tree) = r.get("scheme").filter(|tree| is_egprs(tree)) {
+    if let Some(tree) = r.get("scheme").filter(|tree| is_mixed(tree)) {
         cx.push(
-            Diagnostic::error(
-                "conflict",
-                tree.place,
-                "`pcu` supports GPRS only, and this is a scheme of EGPRS",
-            )
-            .also(r.tree.place, "the bearer with a real PCU")
-            .help("cs-1 to cs-4"),
+            Diagnostic::error("conflict", tree.place, "`pcu` needs both directions in GPRS or both in EGPRS")
+                .also(r.tree.place, "the bearer with a real PCU")
+                .help("cs-1 to cs-4, or mcs-1 to mcs-9, in each direction"),
         );
     }
     cx.errors() == before
@@ -87,18 +99,17 @@ pub(crate) fn agrees(bearer: &Bearer, before: &[Bearer], hop: Reader<'_>, cx: &C
     Some(())
 }
 
-/// True if the scheme of a direction is an EGPRS scheme.
-fn is_egprs(tree: &Tree) -> bool {
-    match tree.table() {
-        Some(table) => table.entries.iter().any(|e| is_egprs(&e.tree)),
-        None => tree.text().is_some_and(|word| word.starts_with("mcs")),
-    }
+/// True if one direction has a scheme of GPRS and the other one of EGPRS.
+fn is_mixed(tree: &Tree) -> bool {
+    let is_egprs = |tree: &Tree| tree.text().is_some_and(|word| word.starts_with("mcs"));
+    let all = tree.table().map(|table| table.entries.iter().map(|e| is_egprs(&e.tree)).collect::<Vec<_>>());
+    all.is_some_and(|all| all.windows(2).any(|pair| pair[0] != pair[1]))
 }
 
 fn refuse(key: &str, tree: &Tree, r: Reader<'_>, cx: &Cx<'_>) {
     cx.push(
         Diagnostic::error("conflict", tree.place, format!("`{key}` has no effect beside `pcu`: the program decides it"))
             .also(r.tree.place, "the bearer with a real PCU")
-            .help("cell, timeslots, class, scheme (cs-1 to cs-4, at most), errors, llc.n201, sgsn.buffer, sgsn.lifetime, delays.core and delays.terminal go with it"),
+            .help("cell, timeslots, class, scheme (at most), errors, llc.n201, sgsn.buffer, sgsn.lifetime, delays.core, delays.terminal and times of reselection go with it"),
     );
 }

@@ -1,14 +1,13 @@
-//! Assertions on `tcp_info` in packetdrill scripts.
+//! Assertions on `tcp_info` in packetdrill scripts: `assert tcpi_snd_cwnd == 10, 'message'`.
 //!
-//! Comparisons of `tcp_info` fields with numbers: `assert tcpi_snd_cwnd == 10, 'message'`. Other statements are
-//! reported as unsupported.
+//! Other statements are reported as unsupported.
 
 use crate::harness::TestHarness;
 
-/// A failed assertion: its text, and the value seen.
+/// A failed assertion: its text, and the actual value.
 pub(super) type Broken = (String, String);
 
-/// Checks all statements of a piece of code. `Err` of the outer result: one is not understood.
+/// Checks all statements of a piece of code. `Err` of the outer result: a statement is not supported.
 pub(super) fn check(code: &str, harness: &TestHarness) -> Result<Result<(), Broken>, String> {
     // A statement ends with its line unless the line ends with a comma or a backslash.
     let mut statements: Vec<String> = Vec::new();
@@ -62,7 +61,7 @@ fn compare(claim: &str, harness: &TestHarness) -> Result<Option<Broken>, String>
     Ok((!holds).then(|| (claim.to_owned(), format!("{name} is {seen}"))))
 }
 
-/// Linux's congestion states by their numbers (`enum tcp_ca_state`).
+/// Congestion states of Linux by number (`enum tcp_ca_state`).
 const STATES: [&str; 5] = ["TCP_CA_Open", "TCP_CA_Disorder", "TCP_CA_CWR", "TCP_CA_Recovery", "TCP_CA_Loss"];
 
 /// Fields of `tcp_info`: counts in whole segments, times in microseconds.
@@ -72,12 +71,12 @@ fn value(name: &str, harness: &TestHarness) -> Option<f64> {
     let micros = |span: base::Span| (span.as_nanos() / 1000) as f64;
     Some(match name {
         "tcpi_snd_cwnd" => (s.tcb.window.cwnd / mss).floor(),
-        // Linux's word for "none yet".
+        // Linux reports this value before ssthresh is set.
         "tcpi_snd_ssthresh" if s.tcb.window.ssthresh.is_infinite() => f64::from(i32::MAX),
         "tcpi_snd_ssthresh" => (s.tcb.window.ssthresh / mss).floor(),
         "tcpi_unacked" => (s.flight() as f64 / mss).ceil(),
         "tcpi_sacked" => (s.tcb.scoreboard.bytes() as f64 / mss).ceil(),
-        // Linux keeps counting retransmitted segments.
+        // Linux counts a lost segment as lost until it is acknowledged, even after its retransmission.
         "tcpi_lost" => {
             let records = s.tcb.sent.as_ref()?.records().iter();
             records.filter(|r| !r.sacked && (r.lost || (r.resent && s.recovering()))).count() as f64

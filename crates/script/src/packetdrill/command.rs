@@ -1,10 +1,8 @@
-//! Sysctl commands of packetdrill scripts.
-//!
-//! The kernel settings that mean something here, as options of the TCP.
+//! Sysctl commands of packetdrill scripts: kernel settings as options of the TCP configuration.
 
 use transport::tcp::Config;
 
-/// Kernel settings that change nothing here.
+/// Kernel settings without effect on the model.
 const IDLE_SETTINGS: &[&str] = &[
     "tcp_no_metrics_save",
     "tcp_moderate_rcvbuf",
@@ -19,7 +17,7 @@ const IDLE_SETTINGS: &[&str] = &[
     "rmem_max",
 ];
 
-/// The words of a command; quotes keep blanks together, a backslash at the end of a line joins lines.
+/// Words of a command; quotes keep blanks together, a backslash at the end of a line joins lines.
 fn words(command: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     let mut quoted = false;
@@ -43,12 +41,12 @@ fn words(command: &str) -> Vec<String> {
     out
 }
 
-/// Whether a command makes packetdrill's own settings, those of the Linux of its authors.
+/// Whether a command applies packetdrill's own default settings, those of its authors' Linux.
 pub(super) fn makes_defaults(command: &str) -> bool {
     words(command).iter().any(|word| word.ends_with("/defaults.sh"))
 }
 
-/// A command: kernel settings that mean something here, or nothing.
+/// Applies a command: sysctl settings that the model has; others change nothing or are unsupported.
 pub(super) fn shell(config: &mut Config, command: &str) -> Result<(), String> {
     for word in words(command) {
         let (name, value) = match word.split_once('=') {
@@ -67,7 +65,7 @@ pub(super) fn shell(config: &mut Config, command: &str) -> Result<(), String> {
             ("tcp_sack", Some(v)) => config.set("sack", switch(v))?,
             ("tcp_timestamps", Some(v)) => config.set("timestamps", switch(v))?,
             ("tcp_dsack", Some(v)) => config.set("dsack", switch(v))?,
-            // Negotiated in the handshake.
+            // ECN is negotiated in the handshake.
             ("tcp_ecn", Some(_)) => {}
             ("tcp_early_retrans", Some(v)) => config.set("tail-loss-probe", switch(v))?,
             ("tcp_recovery", Some("0")) => config.set("recovery", "rfc6675")?,

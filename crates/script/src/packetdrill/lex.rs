@@ -1,17 +1,16 @@
-//! Lexer of packetdrill scripts.
-//!
-//! A cursor over its text with line and column, and the few shapes that words and numbers have there.
+//! Lexer of packetdrill scripts: a cursor over the text with line and column; words, numbers, times and
+//! comments.
 
 use crate::dialogue::Unreadable;
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a> {
     text: &'a str,
     at: usize,
-    /// From 1.
+    /// Line, from 1.
     pub(super) line: usize,
-    /// From 1, in characters.
+    /// Column, from 1, in characters.
     pub(super) column: usize,
 }
 
@@ -51,7 +50,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes this text if it comes next.
+    /// Consumes this text if it comes next; returns whether it did.
     pub(super) fn eat(&mut self, word: &str) -> bool {
         let here = self.rest().starts_with(word);
         if here {
@@ -69,7 +68,7 @@ impl<'a> Cursor<'a> {
         Err(self.error(format!("`{word}` should stand here, not {found}")))
     }
 
-    /// Takes characters while they are like this.
+    /// Consumes characters while `like` accepts them.
     pub(super) fn take_while(&mut self, like: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let len = rest.find(|c| !like(c)).unwrap_or(rest.len());
@@ -77,7 +76,7 @@ impl<'a> Cursor<'a> {
         &rest[..len]
     }
 
-    /// Takes everything up to this text and the text itself.
+    /// Consumes the text up to and including `end`; returns the part before `end`.
     pub(super) fn take_until(&mut self, end: &str) -> Result<&'a str, Unreadable> {
         let rest = self.rest();
         let Some(len) = rest.find(end) else { return Err(self.error(format!("`{end}` never comes"))) };
@@ -85,18 +84,18 @@ impl<'a> Cursor<'a> {
         Ok(&rest[..len])
     }
 
-    /// Skips blanks of this line.
+    /// Skips blanks on this line.
     pub(super) fn blanks(&mut self) {
         self.take_while(|c| c == ' ' || c == '\t' || c == '\r');
     }
 
-    /// Skips blanks, ends of lines and comments; comments addressed to williwaw are passed on.
-    pub(super) fn space(&mut self, mut said: impl FnMut(&'a str, usize)) -> Result<(), Unreadable> {
+    /// Skips blanks, line ends and comments; passes comments addressed to williwaw to `comment` with their line.
+    pub(super) fn space(&mut self, mut comment: impl FnMut(&'a str, usize)) -> Result<(), Unreadable> {
         loop {
             self.take_while(char::is_whitespace);
             let line = self.line;
             if self.eat("//") {
-                said(self.take_while(|c| c != '\n'), line);
+                comment(self.take_while(|c| c != '\n'), line);
             } else if self.eat("/*") {
                 self.take_until("*/")?;
             } else if self.column == 1 && self.peek() == Some('#') {
@@ -122,13 +121,13 @@ impl<'a> Cursor<'a> {
     pub(super) fn seconds(&mut self) -> Result<f64, Unreadable> {
         let at = *self;
         let mut text = self.take_while(|c| c.is_ascii_digit()).to_owned();
-        // Three dots are something else.
+        // Three dots are another token.
         if self.peek() == Some('.') && !self.rest().starts_with("...") {
             self.next();
             text.push('.');
             text += self.take_while(|c| c.is_ascii_digit());
         }
-        // `.1` and `1.` are numbers here.
+        // `.1` and `1.` are numbers in packetdrill.
         let padded = if text.contains('.') { format!("0{text}0") } else { text.clone() };
         match padded.parse::<f64>() {
             Ok(s) if s <= 1e6 && text.contains(|c: char| c.is_ascii_digit()) => Ok(s),

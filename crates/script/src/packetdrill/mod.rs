@@ -1,13 +1,13 @@
-//! packetdrill scripts: the common subset.
+//! packetdrill scripts of TCP, common subset: parser and player for handshake, segments, system calls and
+//! assertions on `tcp_info`.
 //!
-//! The common subset: handshake, TCP segments in and out with their usual options, the calls that open, write, read
-//! and close, and simple assertions about `tcp_info`. Any other feature makes a script unsupported; the result names
-//! the line.
+//! Any other feature makes a script unsupported; the result names the line.
 //!
-//! Three differences to the tool of that name. Our segments do not carry the options of a handshake: the options
-//! agreed on by the script's SYNs (segment size, SACK, timestamps, window scale) are set before it begins. A segment
-//! of the script longer than one of ours stands for several in a row. And a comment `// williwaw: KEY = VALUE` sets an
-//! option of [the TCP](../../../docs/options.md), `profile` among them; the default is today's RFCs.
+//! There are three differences to packetdrill. Segments of the model do not carry handshake options: the
+//! options that the script's SYNs agree on (segment size, SACK, timestamps, window scale) are set before the
+//! script starts. A segment of the script longer than the model's MSS stands for several consecutive
+//! segments. A comment `// williwaw: KEY = VALUE` sets an option of [the TCP](../../../docs/options.md),
+//! `profile` among them; the default is that of the current RFCs.
 
 mod assert;
 mod command;

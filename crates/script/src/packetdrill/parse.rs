@@ -1,27 +1,25 @@
-//! Parser of packetdrill scripts.
-//!
-//! Lines of a script: time, and event or expectation.
+//! Parser of packetdrill scripts: each line with its time, and a system call, segment, assertion or command.
 
 use super::lex::Cursor;
 use crate::dialogue::{Range, Unreadable};
 
-/// A script.
+/// A parsed script.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Script {
     /// `--name=value` lines, with their line numbers.
     pub options: Vec<(String, String, usize)>,
     /// `// williwaw: key = value` comments, with their line numbers.
     pub choices: Vec<(String, String, usize)>,
-    /// Events, in order.
+    /// Lines with an event, in order.
     pub lines: Vec<Line>,
 }
 
-/// One line.
+/// A line with its time and event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// Its number, from 1.
+    /// Line number, from 1.
     pub number: usize,
-    /// Time.
+    /// Time of the event.
     pub when: When,
     /// Event.
     pub action: Action,
@@ -30,41 +28,41 @@ pub struct Line {
 /// Time of an event, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum When {
-    /// So long after the line before.
+    /// Seconds after the previous line.
     After(f64),
-    /// So long after the beginning.
+    /// Seconds after the start of the script.
     At(f64),
-    /// Whenever it comes.
+    /// At any time (`*`).
     Any,
-    /// Between two times after the line before.
+    /// Between two times, seconds after the previous line.
     AfterBetween(f64, f64),
-    /// Between two times after the beginning.
+    /// Between two times, seconds after the start of the script.
     Between(f64, f64),
 }
 
 /// Event or expectation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// The application calls.
+    /// A system call of the application.
     Call(Syscall),
-    /// A segment comes in.
+    /// A segment from the peer.
     In(Packet),
-    /// A segment must leave.
+    /// A segment that the tested end must send.
     Out(Packet),
-    /// `%{ ... }%`: statements about what can be observed.
+    /// `%{ ... }%`: assertions on the observable state.
     Code(String),
     /// A command between backticks.
     Shell(String),
-    /// Something of the language that is not read here: its first words.
+    /// A line that this parser does not support: its first words.
     Other(String),
 }
 
-/// A call: `write(4, ..., 1000) = 1000`.
+/// A system call: `write(4, ..., 1000) = 1000`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Syscall {
-    /// Its name.
+    /// Name of the call.
     pub name: String,
-    /// Its arguments, as written.
+    /// Arguments, as written.
     pub args: Vec<String>,
     /// Return value as written, without the text after the number.
     pub result: String,
@@ -87,34 +85,34 @@ pub struct Packet {
     pub cwr: bool,
     /// ACK.
     pub ack_flag: bool,
-    /// First sequence number and one past the last, as written; a SYN or FIN is not counted.
+    /// First sequence number and one past the last, as written; SYN and FIN do not count.
     pub range: Range,
     /// `ack N`.
     pub ack: Option<u64>,
-    /// `win N`, as on the wire.
+    /// `win N`, unscaled as in the header.
     pub win: Option<u64>,
-    /// TCP options; none if the script has `<...>`, which matches any.
+    /// TCP options; `None` for `<...>`, which matches any options.
     pub options: Option<Vec<TcpOption>>,
 }
 
 /// A TCP option.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TcpOption {
-    /// Largest segment.
+    /// Maximum segment size.
     Mss(u64),
     /// Padding.
     Nop,
     /// End of the options.
     Eol,
-    /// SACK is permitted.
+    /// SACK permitted.
     SackOk,
-    /// Shift of the window.
+    /// Window scale: shift count.
     WindowScale(u64),
     /// TSval and TSecr.
     Timestamps(u64, u64),
     /// SACK blocks.
     Sack(Vec<Range>),
-    /// Another one, by name.
+    /// Another option, by name.
     Other(String),
 }
 
@@ -152,7 +150,7 @@ impl Script {
                 script.options.push((name, value.to_owned(), number));
                 continue;
             }
-            // A command may stand without a time.
+            // A command may have no time.
             let when = if c.peek() == Some('`') { When::After(0.0) } else { when(&mut c)? };
             c.blanks();
             let action = action(&mut c)?;
@@ -178,7 +176,7 @@ fn when(c: &mut Cursor<'_>) -> Result<When, Unreadable> {
     let here = *c;
     c.blanks();
     if c.eat("...") {
-        // A call that blocks: it begins at the first time and returns at the second.
+        // A blocking call starts at the first time and returns at the second.
         c.blanks();
         c.eat("+");
         let to = c.seconds()?.max(from);
@@ -246,12 +244,12 @@ fn call(c: &mut Cursor<'_>) -> Result<Action, Unreadable> {
     if result.is_empty() {
         return Err(c.error("what the call returns should stand here"));
     }
-    // Name of an error, and its description.
+    // Name of an error, and its description: both are skipped.
     c.take_while(|c| c != '\n');
     Ok(Action::Call(Syscall { name, args, result }))
 }
 
-/// A segment, or the first words of another line.
+/// A segment, or the first words of an unsupported line.
 fn packet(c: &mut Cursor<'_>) -> Result<Result<Packet, String>, Unreadable> {
     let mut packet = Packet::default();
     if c.eat("[") {
@@ -263,7 +261,7 @@ fn packet(c: &mut Cursor<'_>) -> Result<Result<Packet, String>, Unreadable> {
     let known = |f: char| "SFPRUEW.-".contains(f);
     if flags.is_empty() || !flags.chars().all(known) {
         if flags.starts_with(|f: char| f.is_ascii_alphabetic()) {
-            // icmp, udp, gre...
+            // Other protocols: icmp, udp, gre.
             c.take_while(|c| c != '\n');
             return Ok(Err(flags.to_owned()));
         }

@@ -1,7 +1,5 @@
-//! Player of packetdrill scripts.
-//!
-//! Line by line on one test harness: segments and calls enter at their times; segments that leave are compared in
-//! order with the next `>` line.
+//! Player of packetdrill scripts on a TCP test harness, line by line: segments and calls at their times, sent
+//! segments compared in order with the next `>` line.
 
 use super::assert;
 use super::command::{makes_defaults, shell};
@@ -16,19 +14,19 @@ use transport::tcp::{Config, Role, ecn};
 
 /// t = 0 of a script on the harness's clock.
 const ORIGIN: Time = Time::from_nanos(1_000_000_000_000);
-/// Default tolerance of times, early or late.
+/// Default tolerance of times in both directions.
 const TOLERANCE: Span = Span::from_millis(4);
-/// Longest wait of `*`.
+/// Maximum wait for a line with time `*`.
 const PATIENCE: Span = Span::from_secs(300);
-/// A tick of the timestamps' clock.
+/// Tick of the script's timestamp clock, ns.
 const TICK: u64 = 1_000_000;
-/// Bytes of the timestamps option with its padding, which come off the segment size (RFC 6691).
+/// Length of the timestamps option with its padding, bytes; it reduces the MSS (RFC 6691).
 const STAMPS: u64 = 12;
 
-/// Profile under test for scripts that use packetdrill's own settings only.
+/// Profile of the tested TCP for scripts that use packetdrill's default settings only.
 const LINUX: &str = "linux-6.x";
 
-/// Options of the tool that change nothing here.
+/// Options of packetdrill without effect on the model.
 const IDLE_OPTIONS: &[&str] = &[
     "ip_version",
     "bind_port",
@@ -46,7 +44,7 @@ const IDLE_OPTIONS: &[&str] = &[
     "wire_client",
     "wire_server",
 ];
-/// Socket options that change nothing here.
+/// Socket options without effect on the model.
 const IDLE_SOCKET_OPTIONS: &[&str] = &[
     "SO_REUSEADDR",
     "SO_SNDBUF",
@@ -101,7 +99,7 @@ struct Agreed {
     sack: bool,
     timestamps: bool,
     ecn: bool,
-    /// Shifts of the peer's windows and of ours.
+    /// Window scale shifts of the peer and of the tested end.
     shifts: (u32, u32),
 }
 
@@ -142,16 +140,17 @@ struct Player {
     harness: TestHarness,
     agreed: Agreed,
     tolerance: Span,
-    /// Due time of the previous line.
+    /// Time of the previous line.
     last: Time,
-    /// Segments not yet expected, by position in the log.
+    /// Sent segments that no line has matched: position in the log, segment, time.
     queue: VecDeque<(usize, Segment, Time)>,
     seen: usize,
     read: u64,
-    /// The clocks of our timestamps by the script's numbers, and where its zero lies.
+    /// Clock times of the tested end's timestamps, by the script's numbers.
     stamps: BTreeMap<u64, Time>,
-    /// They must advance by a millisecond each.
+    /// Whether the tested end's timestamps must advance with the clock, a tick each millisecond.
     ticks: bool,
+    /// Clock time of the script's timestamp 0, ns; set by the first timestamp sent.
     stamps_origin: Option<i128>,
 }
 
@@ -180,7 +179,7 @@ impl Player {
                     let micros: u64 = value.parse().map_err(|_| at(*line, format!("{name} = {value}")))?;
                     tolerance = Span::from_nanos(micros.min(10_000_000) * 1000);
                 }
-                // Without it packetdrill does not look at the clock of timestamps.
+                // Without this option packetdrill does not check that timestamps advance with the clock.
                 "tcp_ts_tick_usecs" if value == "1000" || value == "0" => ticks = value == "1000",
                 "mss" => config.set("mss", value).map_err(|e| at(*line, e.into()))?,
                 idle if IDLE_OPTIONS.contains(&idle) => {}
@@ -230,7 +229,7 @@ impl Player {
         }
     }
 
-    /// The earliest and the latest instant of a line.
+    /// Earliest and latest time of a line.
     fn due(&self, when: When) -> (Time, Time) {
         let (last, span) = (self.last, Span::from_secs_f64);
         match when {
@@ -264,7 +263,7 @@ impl Player {
                     return Err(self.wrong("an assertion does not hold", expected, seen));
                 }
             },
-            // Read before the beginning.
+            // Commands are read before the script starts.
             Action::Shell(_) => {}
             Action::Other(words) => return Err(Stop::Unsupported(words.clone())),
             Action::Out(_) => {}
@@ -329,7 +328,7 @@ impl Player {
         Ok(())
     }
 
-    /// The instant that our timestamp of this number means.
+    /// Clock time of the tested end's timestamp with this number in the script.
     fn our_clock(&self, number: u64) -> Time {
         match (self.stamps.get(&number), self.stamps_origin) {
             (Some(exact), _) => *exact,
@@ -360,7 +359,8 @@ impl Player {
             }
             "connect" => self.harness.run(|c, io| c.open(io)),
             "write" | "send" | "sendto" => {
-                // A flag that changes how segments are cut is a question to the socket's interface.
+                // Flags that change segmentation belong to the socket interface, which the model does not
+                // have.
                 if let Some(flag) = call.args.iter().find(|a| a.contains("MSG_EOR") || a.contains("MSG_MORE"))
                 {
                     return Err(Stop::Unsupported(format!("{}() with {flag}", call.name)));
@@ -390,7 +390,7 @@ impl Player {
         Ok(())
     }
 
-    /// A segment must leave between `from` and `to`, give or take the tolerance.
+    /// Checks that a segment is sent between `from` and `to`, within the tolerance.
     fn outbound(&mut self, when: When, from: Time, to: Time, p: &Packet) -> Result<(), Stop> {
         let ect = match p.ecn.as_deref() {
             None => None,
@@ -408,7 +408,7 @@ impl Player {
             let Some((place, segment, t)) = self.queue.pop_front() else {
                 let next = self.harness.connection.next_timeout();
                 if next > latest || self.harness.restless() {
-                    let expected = format!("{} by {:.4} s", said(p), since(latest));
+                    let expected = format!("{} by {:.4} s", describe_packet(p), since(latest));
                     return Err(match first {
                         None => self.wrong("nothing left", expected, "nothing".to_owned()),
                         Some(_) => self.wrong("not everything left", expected, format!("up to {at}")),
@@ -428,10 +428,15 @@ impl Player {
                 .or(late.then(|| "it left too late".to_owned()))
             {
                 let expected = match when {
-                    When::Any => said(p),
-                    _ => format!("{} from {:.4} to {:.4} s", said(p), since(earliest), since(latest)),
+                    When::Any => describe_packet(p),
+                    _ => format!(
+                        "{} from {:.4} to {:.4} s",
+                        describe_packet(p),
+                        since(earliest),
+                        since(latest)
+                    ),
                 };
-                let seen = format!("{} at {:.4} s", said_of(&segment), since(t));
+                let seen = format!("{} at {:.4} s", describe_segment(&segment), since(t));
                 let wrong = Wrong { t, why, expected, seen, blame: Some(place) };
                 return Err(Stop::Wrong(Box::new(wrong)));
             }
@@ -445,7 +450,7 @@ impl Player {
         Ok(())
     }
 
-    /// Why this is not the segment, or the part of it from `at` on.
+    /// Reason why the segment, or its part from `at` on, does not match.
     fn objection(&mut self, p: &Packet, s: &Segment, at: u64) -> Option<String> {
         let flags = [
             ("SYN", p.syn, s.syn),
@@ -480,7 +485,7 @@ impl Player {
         if p.syn
             && !(self.agreed.timestamps && options.iter().any(|o| matches!(o, TcpOption::Timestamps(..))))
         {
-            // The other options of a handshake are set, not sent.
+            // All other handshake options are set in advance, not sent.
             return None;
         }
         let blocks: Vec<[u64; 2]> = s.sack.as_slice().iter().map(|b| [b.left, b.right]).collect();
@@ -512,7 +517,7 @@ impl Player {
     }
 }
 
-/// The peer's clock.
+/// Time on the peer's timestamp clock.
 fn clock(number: u64) -> Time {
     Time::from_nanos(number.saturating_mul(TICK))
 }
@@ -526,7 +531,7 @@ fn flags(syn: bool, fin: bool, rst: bool, ece: bool, cwr: bool, ack: bool) -> St
     all.iter().filter(|(is, _)| *is).map(|(_, letter)| *letter).collect()
 }
 
-fn said(p: &Packet) -> String {
+fn describe_packet(p: &Packet) -> String {
     let ack = p.ack.map(|a| format!(" ack {a}")).unwrap_or_default();
     let [a, b] = p.range;
     let sack: String = p
@@ -538,7 +543,7 @@ fn said(p: &Packet) -> String {
     format!("{} {a}:{b}({}){ack}{sack}", flags(p.syn, p.fin, p.rst, p.ece, p.cwr, p.ack_flag), b - a)
 }
 
-fn said_of(s: &Segment) -> String {
+fn describe_segment(s: &Segment) -> String {
     let ack = if s.has_ack { format!(" ack {}", s.ack) } else { String::new() };
     let blocks: Vec<[u64; 2]> = s.sack.as_slice().iter().map(|b| [b.left, b.right]).collect();
     let end = s.seq + u64::from(s.len);

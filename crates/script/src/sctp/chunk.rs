@@ -1,28 +1,30 @@
-//! Chunk notation: a type and `key=value` words, for chunks that come in and for those that are expected.
+//! SCTP chunks in the notation of dialogues: parser of a type with `key=value` words, matching, and text of
+//! sent chunks.
 
 use base::truth::Cause;
 use sctp::chunk::{Chunk, Data, Failure, Init, Opaque, Sack};
 use std::collections::BTreeMap;
 
-/// A chunk as it is written: its type, and the words that are said of it.
+/// A chunk as written: its type and its fields.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Pattern {
     pub(crate) kind: String,
     pub(crate) words: BTreeMap<String, String>,
 }
 
-/// Defaults for words that an arriving chunk omits.
+/// Defaults for fields that a chunk from the peer omits.
 pub(crate) struct Context {
-    /// The peer's tag and initial number.
+    /// Verification tag and initial TSN of the peer.
     pub(crate) peer: [u32; 2],
-    /// The window that the peer offers.
+    /// Advertised window of the peer, bytes.
     pub(crate) window: u32,
-    /// The last cookie that left, and the information of the last heartbeat.
+    /// State cookie of the last INIT ACK sent.
     pub(crate) cookie: Opaque,
+    /// Information of the last HEARTBEAT sent.
     pub(crate) heartbeat: Opaque,
 }
 
-/// The types, and the words of each.
+/// Chunk types with the fields of each.
 const KINDS: &[(&str, &[&str])] = &[
     ("DATA", &["tsn", "len", "stream", "ssn", "begin", "end", "unordered", "immediate", "ppid"]),
     ("INIT", &["rwnd", "os", "mis", "addresses", "ecn", "prsctp", "unrecognized", "tag"]),
@@ -45,7 +47,7 @@ const KINDS: &[(&str, &[&str])] = &[
 ];
 
 impl Pattern {
-    /// Reads one.
+    /// Parses a chunk.
     pub(crate) fn read(text: &str) -> Result<Pattern, String> {
         let mut parts = text.split_whitespace();
         let kind = parts.next().unwrap_or_default().to_owned();
@@ -95,7 +97,7 @@ impl Pattern {
         list.split(',').filter(|part| !part.is_empty()).map(one).collect()
     }
 
-    /// The chunk that comes in.
+    /// The chunk that the peer sends.
     pub(crate) fn chunk(&self, context: &Context) -> Result<Chunk, String> {
         let flag = |key: &str, absent: bool| self.of::<u8>(key, u8::from(absent)).map(|n| n != 0);
         let above = |key: &str| self.of::<i64>(key, -1).map(|n| (n + 1) as u64);
@@ -203,7 +205,7 @@ impl Pattern {
     }
 }
 
-/// A packet of one DATA chunk with `tsn=0..4` stands for a packet for each of 0, 1, 2 and 3.
+/// Splits a packet of one DATA chunk with a TSN range `tsn=0..4` into a packet for each TSN.
 pub(crate) fn spread(packet: Vec<Pattern>) -> Vec<Vec<Pattern>> {
     let [one] = packet.as_slice() else { return vec![packet] };
     let range = one.get("tsn").and_then(|tsn| tsn.split_once(".."));
@@ -238,7 +240,7 @@ fn text(bytes: &[u8]) -> String {
     if plain { String::from_utf8_lossy(bytes).into_owned() } else { format!("{}-bytes", bytes.len()) }
 }
 
-/// A chunk in the words of the notation.
+/// Chunk as type and fields of the notation.
 pub(crate) fn describe(chunk: &Chunk) -> Pattern {
     let list = |ranges: &mut dyn Iterator<Item = (u64, u64)>| {
         let one = |(from, to): (u64, u64)| {
@@ -313,7 +315,7 @@ pub(crate) fn describe(chunk: &Chunk) -> Pattern {
     Pattern { kind: kind.to_owned(), words }
 }
 
-/// Short text of a packet for the ladder: the words that distinguish its chunks.
+/// Short text of a packet for the ladder diagram: the fields that distinguish its chunks.
 pub(crate) fn short(chunks: &[Chunk]) -> String {
     let one = |chunk: &Chunk| {
         let all = describe(chunk);
@@ -331,7 +333,7 @@ impl std::fmt::Display for Pattern {
     }
 }
 
-/// Observed values of the requested words.
+/// Actual values of the fields that an expectation names.
 pub(crate) fn seen(chunks: &[Chunk], wanted: &[Pattern]) -> String {
     let one = |(i, chunk): (usize, &Chunk)| {
         let mut all = describe(chunk);

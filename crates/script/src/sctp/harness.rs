@@ -1,4 +1,5 @@
-//! Stage of an SCTP dialogue: the association that is tested, its clock, and all that has passed.
+//! Test harness of an SCTP dialogue: the tested association, a scripted clock, sent packets, notifications
+//! and a log.
 
 use super::chunk::{Context, short};
 use super::options::Options;
@@ -18,17 +19,17 @@ use transport::{Io, Outgoing};
 
 /// t = 0 of a dialogue: late enough for a handshake before it.
 pub(super) const ORIGIN: f64 = 1000.0;
-/// The peer's verification tag, and its initial sequence number.
+/// Verification tag and initial TSN of the peer.
 const PEER: [u32; 2] = [0x5ca1_ab1e, 0xffff_fff0];
-/// Timers of one dialogue: more never rest.
-const PATIENCE: usize = 100_000;
+/// Bound of timer expiries in a dialogue: it ends a dialogue whose timers never stop.
+const MAX_EXPIRIES: usize = 100_000;
 
-/// A packet that left and was not expected yet.
+/// A sent packet that no expectation has matched.
 pub(super) struct SentPacket {
     pub(super) t: f64,
     pub(super) packet: Packet,
     pub(super) path: u8,
-    /// Its place in the log.
+    /// Index of its line in the ladder diagram.
     pub(super) rung: usize,
 }
 
@@ -37,22 +38,22 @@ pub(super) struct SctpHarness {
     pub(super) now: Time,
     pub(super) left: VecDeque<SentPacket>,
     pub(super) rungs: Vec<Rung>,
-    pub(super) told: Vec<String>,
+    pub(super) notifications: Vec<String>,
     pub(super) context: Context,
-    /// The tag by which the tested end is to be called.
+    /// Verification tag of the tested end.
     tag: u32,
     peer: [bool; 2],
     out: Vec<Outgoing<Packet>>,
     tracer: Tracer,
-    patience: usize,
+    expiries_left: usize,
 }
 
-/// The instant of a time of the dialogue.
+/// Harness time of a time in the dialogue, seconds.
 pub(super) fn at(t: f64) -> Time {
     Time::from_secs_f64(ORIGIN + t)
 }
 
-/// The time of an instant, to the nanosecond.
+/// Dialogue time of a harness time, seconds with nanosecond resolution.
 pub(super) fn seconds(t: Time) -> f64 {
     (t.as_nanos() as i64 - at(0.0).as_nanos() as i64) as f64 / 1e9
 }
@@ -67,7 +68,7 @@ impl SctpHarness {
             now: at(0.0),
             left: VecDeque::new(),
             rungs: Vec::new(),
-            told: Vec::new(),
+            notifications: Vec::new(),
             context: Context {
                 peer: PEER,
                 window: options.peer_window,
@@ -78,16 +79,16 @@ impl SctpHarness {
             peer: options.peer,
             out: Vec::new(),
             tracer: Tracer::of(&[Category::Transport]),
-            patience: PATIENCE,
+            expiries_left: MAX_EXPIRIES,
         };
         if options.established {
-            harness.shake_hands(options.role);
+            harness.establish(options.role);
         }
         harness
     }
 
-    /// Set-up of the association at t = 0, in no time: no round trip is measured.
-    fn shake_hands(&mut self, role: Role) {
+    /// Set-up of the association at t = 0 without delay: no RTT is measured.
+    fn establish(&mut self, role: Role) {
         let init = Init {
             tag: PEER[0],
             window: self.context.window,
@@ -114,10 +115,10 @@ impl SctpHarness {
         }
         self.left.clear();
         self.rungs.clear();
-        self.told.clear();
+        self.notifications.clear();
     }
 
-    /// The tag of a packet that comes in, for chunks like these.
+    /// Correct verification tag of a packet from the peer that starts with this chunk.
     pub(super) fn tag_for(&self, first: Option<&Chunk>) -> u32 {
         match first {
             Some(Chunk::Init(_)) => 0,
@@ -165,7 +166,7 @@ impl SctpHarness {
             self.left.push_back(SentPacket { t, packet: out.body, path: out.path, rung: place });
         }
         while let Some(event) = self.association.poll_event() {
-            self.told.push(match event {
+            self.notifications.push(match event {
                 MessageEvent::Received { stream, bytes, .. } => format!("received {stream}:{bytes}"),
                 MessageEvent::Acknowledged(id) => format!("acknowledged {id}"),
                 MessageEvent::Expired(id) => format!("expired {id}"),
@@ -181,7 +182,7 @@ impl SctpHarness {
         self.rungs.push(Rung { t: seconds(self.now), wrong: false, arrow: Arrow::None, words });
     }
 
-    /// A packet comes in now.
+    /// The association receives a packet now.
     pub(super) fn receive(&mut self, chunks: Vec<Chunk>, tag: u32, path: u8, marked: bool) {
         let words = short(&chunks);
         self.rungs.push(Rung { t: seconds(self.now), wrong: false, arrow: Arrow::Right, words });
@@ -191,28 +192,28 @@ impl SctpHarness {
         self.run(|association, io| association.handle_packet(io, &packet, &head));
     }
 
-    /// Runs the timers that expire up to and including `t`, and moves the clock there.
+    /// Runs the timers that expire up to and including `t`, and advances the clock to `t`.
     pub(super) fn run_until(&mut self, t: Time) {
-        while self.association.next_timeout() <= t && self.patience > 0 {
-            self.patience -= 1;
+        while self.association.next_timeout() <= t && self.expiries_left > 0 {
+            self.expiries_left -= 1;
             self.now = self.now.max(self.association.next_timeout());
             self.run(|association, io| association.handle_timeout(io));
         }
         self.now = self.now.max(t);
     }
 
-    /// Runs the timers that expire before `t`, and moves the clock to `t`.
+    /// Runs the timers that expire before `t`, and advances the clock to `t`.
     pub(super) fn run_before(&mut self, t: Time) {
         self.run_until(Time::from_nanos(t.as_nanos().saturating_sub(crate::harness::SAME.as_nanos())));
         self.now = self.now.max(t);
     }
 
-    /// Its timers do not come to rest.
-    pub(super) fn restless(&self) -> bool {
-        self.patience == 0
+    /// True once [`MAX_EXPIRIES`] timers have expired.
+    pub(super) fn out_of_expiries(&self) -> bool {
+        self.expiries_left == 0
     }
 
-    /// A value of the association by its name.
+    /// Value of the association's state by name.
     pub(super) fn value(&self, name: &str) -> Option<toml::Value> {
         let a = &self.association;
         let (path, name) = match name.split_once('.') {

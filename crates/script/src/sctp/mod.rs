@@ -1,7 +1,7 @@
-//! SCTP dialogues (RFC 9260): a scripted peer of one association, in chunks.
+//! SCTP dialogues (RFC 9260): file format and reader; a scripted peer of one association, in chunks.
 //!
-//! A file with `protocol = "sctp"`. Transmission sequence numbers are relative: the first DATA chunk of each end is 0. Chunks
-//! are written as words: `SACK cum=4 rwnd=9000 gaps=6-7`.
+//! A dialogue of SCTP is a file with `protocol = "sctp"`. Transmission sequence numbers are relative: the
+//! first DATA chunk of each end is 0. Chunks are written as words: `SACK cum=4 rwnd=9000 gaps=6-7`.
 
 mod chunk;
 mod harness;
@@ -14,14 +14,14 @@ use crate::dialogue::Unreadable;
 use chunk::Pattern;
 use toml::{Table, Value};
 
-/// One dialogue.
+/// An SCTP dialogue.
 #[derive(Clone, Debug)]
 pub struct Dialogue {
-    /// Its name.
+    /// Name of the dialogue.
     pub id: String,
     pub(crate) options: Table,
     pub(crate) events: Vec<Event>,
-    /// Words that are not known, with their places.
+    /// Unknown words, with their lines.
     pub(crate) unknown: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Event {
     /// Time, seconds.
     pub(crate) t: f64,
     pub(crate) what: What,
-    /// The line its table begins on, from 1.
+    /// First line of the event's table, from 1.
     pub(crate) line: usize,
 }
 
@@ -50,33 +50,33 @@ pub(crate) enum What {
     Abort,
     /// The application reads this number of bytes; after the first such event it reads only on request.
     Read(u64),
-    /// A packet comes in.
+    /// The peer sends a packet.
     Receive { chunks: Vec<Pattern>, tag: VerificationTag, path: u8, marked: bool },
-    /// These packets leave, in this order, and nothing before them.
+    /// The association sends these packets in this order, and no others before them.
     Expect { packets: Vec<Vec<Pattern>>, path: Option<u8>, tol: Option<f64> },
-    /// Nothing leaves until then, seconds.
+    /// The association sends nothing until this time, seconds.
     Silence(f64),
-    /// Notifications to the application since the last such event, in order.
+    /// Notifications to the application since the previous event of this kind, in order.
     Told(Vec<String>),
-    /// Values that can be observed.
+    /// Expected values of the observable state.
     State(Table),
 }
 
-/// The verification tag of a packet that comes in.
+/// Verification tag of a packet from the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum VerificationTag {
     /// The tag that the specification requires.
     Right,
-    /// Another.
+    /// A wrong tag.
     Wrong,
-    /// That of the end that sends it, which ABORT and SHUTDOWN COMPLETE may reflect.
+    /// The sending peer's own tag, which ABORT and SHUTDOWN COMPLETE may reflect.
     Peer,
 }
 
-/// Bytes, counts and sequence numbers beyond this are slips.
+/// Bound of bytes, counts and sequence numbers; larger ones are errors.
 const FAR: i64 = 1 << 40;
 
-/// Whether a file is a dialogue of SCTP.
+/// Whether a file is an SCTP dialogue.
 pub(crate) fn is_one(text: &str) -> bool {
     text.parse::<Table>().is_ok_and(|table| table.get("protocol").and_then(Value::as_str) == Some("sctp"))
 }
@@ -85,7 +85,7 @@ impl Dialogue {
     /// Reads a dialogue.
     ///
     /// # Errors
-    /// The first thing that no dialogue has, with its line.
+    /// Syntax error, or a word of the wrong type, with its line.
     pub fn read(text: &str) -> Result<Dialogue, Unreadable> {
         let wrong = |line: usize, message: String| Unreadable { line, column: 1, message };
         let table: Table = text.parse().map_err(|e: toml::de::Error| wrong(1, e.message().to_owned()))?;
@@ -177,7 +177,7 @@ impl Dialogue {
     }
 }
 
-/// The words of one event, and which of them were asked for.
+/// Keys of one event, and which of them the reader has used.
 struct Words<'a> {
     table: &'a Table,
     read: Vec<&'a str>,
@@ -188,7 +188,7 @@ impl<'a> Words<'a> {
         self.read.push(key);
         self.table.get(key)
     }
-    /// Seconds, within a day either way.
+    /// Seconds, of at most one day in magnitude.
     fn number(&mut self, key: &'a str) -> Result<Option<f64>, String> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let number =
@@ -227,7 +227,8 @@ impl<'a> Words<'a> {
         let Some(texts) = self.texts(key)? else { return Ok(None) };
         texts.iter().map(|text| Pattern::read(text)).collect::<Result<_, _>>().map(Some)
     }
-    /// `chunks` is one packet, `packets` a list of them; a DATA chunk `tsn=0..4` stands for a packet each.
+    /// `chunks` is one packet, `packets` a list of packets; a DATA chunk with `tsn=0..4` stands for a packet
+    /// per TSN.
     fn packets(&mut self) -> Result<Vec<Vec<Pattern>>, String> {
         let packets = match (self.chunks("chunks")?, self.get("packets")) {
             (Some(one), None) => vec![one],

@@ -1,4 +1,5 @@
-//! SCTP configuration of a dialogue: its option words, by the keys of scenarios.
+//! SCTP options of a dialogue: translation of its words, which are those of scenarios, to an SCTP
+//! configuration.
 
 use base::Span;
 use sctp::Config;
@@ -8,15 +9,15 @@ use sctp::config::{
 use toml::{Table, Value};
 use transport::endpoint::Role;
 
-/// A dialogue's options.
+/// SCTP options of a dialogue.
 pub(crate) struct Options {
     pub(crate) config: Config,
     pub(crate) role: Role,
     /// The association is established at t = 0; otherwise it is closed.
     pub(crate) established: bool,
-    /// The window that the peer offers, bytes.
+    /// Advertised window of the peer, bytes.
     pub(crate) peer_window: u32,
-    /// The peer supports FORWARD TSN and ECN.
+    /// Whether the peer supports FORWARD TSN, and ECN.
     pub(crate) peer: [bool; 2],
 }
 
@@ -25,11 +26,11 @@ fn named<T>(target: &mut T, found: Option<T>) -> Option<()> {
     Some(())
 }
 
-/// Reads them. An error is the word that is not offered.
+/// Reads the options. The error is the word that is not supported.
 pub(crate) fn read(options: &Table) -> Result<Options, String> {
     let profile = options.get("profile").and_then(Value::as_str).unwrap_or("rfc9260");
     let mut config = Config::profile(profile).ok_or_else(|| format!("profile = {profile}"))?;
-    // Chunks of 1000 B, one in a packet, so that a dialogue counts easily.
+    // One chunk of 1000 B in each packet, for simple numbers in dialogues.
     config.mtu = 1048;
     let mut out =
         Options { config, role: Role::Active, established: true, peer_window: 100_000, peer: [true, false] };

@@ -1,4 +1,5 @@
-//! Dialogue player against an SCTP association: between the events of the file its timers run.
+//! Player of SCTP dialogues: plays events against an association, runs its timers between events, checks
+//! packets and state.
 
 use super::chunk::{Pattern, seen};
 use super::harness::{SctpHarness, at, seconds};
@@ -12,11 +13,11 @@ use transport::app::Socket as _;
 use transport::app::message::Message;
 use transport::endpoint::Endpoint as _;
 
-/// Default of the maximum lateness of an expected packet, seconds.
+/// Default maximum lateness of an expected packet, seconds.
 const TOLERANCE: f64 = 0.01;
-/// Instants closer than this are the same, seconds.
+/// Times closer than this count as equal, seconds.
 const SAME: f64 = 1e-6;
-/// Values of clocks are compared to the millisecond.
+/// Tolerance of observed times, seconds.
 const MILLISECOND: f64 = 1e-3;
 
 /// Failure: time, reason, expected, seen, position in the log.
@@ -43,7 +44,7 @@ struct Player<'a> {
     harness: SctpHarness,
     reading: Reading,
     unasked: usize,
-    /// Nothing leaves before, seconds.
+    /// Time until which nothing may be sent, seconds.
     quiet_until: f64,
     rest: &'a [Event],
 }
@@ -69,7 +70,7 @@ pub fn play(dialogue: &Dialogue, reading: Reading) -> DialogueVerdict {
         player.rest = &dialogue.events[i + 1..];
         last = event.line;
         match player.event(event.t, &event.what) {
-            Ok(()) if player.harness.restless() => {
+            Ok(()) if player.harness.out_of_expiries() => {
                 return DialogueVerdict::Unsupported(format!("timers that never rest (line {})", event.line));
             }
             Ok(()) => {}
@@ -151,9 +152,9 @@ impl Player<'_> {
             }
             What::Receive { chunks, tag, path, marked } => self.receive(chunks, *tag, *path, *marked)?,
             What::Told(events) => {
-                let told = std::mem::take(&mut self.harness.told);
-                if told != *events {
-                    let (expected, seen) = (events.join(", "), told.join(", "));
+                let seen = std::mem::take(&mut self.harness.notifications);
+                if seen != *events {
+                    let (expected, seen) = (events.join(", "), seen.join(", "));
                     let why = "the application got other events";
                     return Err(Mismatch { t, why, expected, seen, rung: None }.into());
                 }
@@ -186,7 +187,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Time up to which the clock may run: before the next incoming event.
+    /// Time up to which the clock may run: before the next event of the peer.
     fn limit(&self, t: f64) -> Time {
         let injects = |e: &&Event| !matches!(e.what, What::Expect { .. } | What::Silence(_) | What::State(_));
         match self.rest.iter().find(injects) {
@@ -206,11 +207,11 @@ impl Player<'_> {
         let limit = self.limit(latest).max(at(t));
         for wanted in packets {
             if self.harness.left.is_empty() {
-                // Runs to the next packet only: a later one may belong to another expectation.
+                // Runs to the next packet only: a later packet may match another expectation.
                 while self.harness.left.is_empty() && self.harness.association.next_timeout() <= limit {
                     let next = self.harness.association.next_timeout();
                     self.harness.run_until(next.max(self.harness.now));
-                    if self.harness.restless() {
+                    if self.harness.out_of_expiries() {
                         return Ok(());
                     }
                 }
@@ -243,7 +244,7 @@ impl Player<'_> {
         Err(Mismatch { t: left.t, why, expected, seen, rung: Some(left.rung) })
     }
 
-    /// Fails if an unexpected packet has left.
+    /// Fails if a packet was sent that no expectation has matched.
     fn nothing_left(&mut self) -> Result<(), Mismatch> {
         self.keep_quiet()?;
         if self.reading == Reading::AsWritten {
@@ -302,7 +303,7 @@ impl Player<'_> {
     }
 }
 
-/// `1.cwnd` may be written as a table in a table.
+/// Entry of a values table as dotted keys: `1.cwnd` may be written as a nested table.
 fn flat<'a>((key, value): (&'a String, &'a Value)) -> Vec<(String, &'a Value)> {
     match value {
         Value::Table(inner) => inner.iter().map(|(k, v)| (format!("{key}.{k}"), v)).collect(),

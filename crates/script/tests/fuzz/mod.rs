@@ -1,4 +1,4 @@
-//! Fuzz target of scripts: arbitrary bytes become a file in either notation, which is read, played and drawn. The
+//! Fuzz target of scripts: arbitrary bytes are read as a file in each notation, played and drawn. The
 //! fuzzer's target and the replay of its corpus share this file.
 
 #![allow(unreachable_pub, reason = "the fuzz target includes this file too")]

@@ -1,4 +1,5 @@
-//! SACK processing (RFC 9260 sections 6.2.1, 6.3, 7.2): acknowledged and missing chunks, window updates.
+//! SACK processing of the sender (RFC 9260 sections 6.2.1, 6.3, 7.2): acknowledged and missing chunks, fast
+//! retransmit, window updates, timers, spurious timeouts.
 
 use super::{Association, Fate, Sent};
 use crate::chunk::{Packet, Sack};
@@ -10,18 +11,18 @@ use transport::app::message::MessageEvent;
 
 /// Data newly acknowledged by one SACK.
 struct Newly {
-    /// Bytes of each path.
+    /// Bytes newly acknowledged on each path.
     bytes: Vec<u64>,
-    /// The highest number.
+    /// Highest TSN newly acknowledged.
     highest: Option<u64>,
     /// Paths whose oldest outstanding chunk is acknowledged.
     oldest: Vec<bool>,
-    /// The cumulative number moved.
+    /// Whether the cumulative TSN advanced.
     advanced: bool,
 }
 
 impl Association {
-    /// A SACK arrives, or the acknowledgement in a SHUTDOWN.
+    /// Processes a SACK, or the acknowledgement in a SHUTDOWN.
     pub(super) fn on_sack(&mut self, io: &mut Io<'_, Packet>, sack: &Sack) {
         //= RFC 9260 section 6.2.1, D-i: a SACK with a lower cumulative number is out of order and says nothing
         if sack.cumulative < self.una || sack.cumulative > self.next {
@@ -74,7 +75,8 @@ impl Association {
         self.clocked = acked > 0 || newly.advanced || self.config.sends_on_duplicates;
     }
 
-    /// Opens the windows of paths on which something was acknowledged; `before` is their flight before that.
+    /// Increases the congestion windows of paths with newly acknowledged data; `before` is each path's flight
+    /// before the SACK.
     fn grow(&mut self, newly: &Newly, before: &[u64]) {
         for (index, path) in self.paths.iter_mut().enumerate().filter(|(i, _)| newly.bytes[*i] > 0) {
             path.grow(&self.config, newly.bytes[index], before[index]);
@@ -135,7 +137,7 @@ impl Association {
         newly
     }
 
-    /// A chunk is acknowledged for the first time.
+    /// Accounts for a chunk that is acknowledged for the first time.
     fn credit(&mut self, io: &mut Io<'_, Packet>, sent: &mut Sent, newly: &mut Newly) {
         let index = usize::from(sent.path);
         let counts = sent.fate == Fate::Flight || self.config.counts_marked;
@@ -158,7 +160,7 @@ impl Association {
         }
     }
 
-    /// Counts missing reports, and marks chunks with enough of them (section 7.2.4).
+    /// Counts missing reports, and marks chunks with enough reports for retransmission (section 7.2.4).
     fn find_losses(&mut self, io: &mut Io<'_, Packet>, sack: &Sack, newly: &Newly) {
         let Some(&(_, reported)) = sack.gaps.last() else { return };
         let recovering = self.paths.iter().any(|path| path.recovers_to.is_some());
@@ -211,7 +213,8 @@ impl Association {
     }
 
     //= RFC 9260 section 6.3.2, R2 and R3
-    /// Timers stop where all is acknowledged, and run anew where the oldest chunk is.
+    /// Stops the T3-rtx timer of a path without outstanding data, and restarts that of a path whose oldest
+    /// chunk was acknowledged.
     fn restart_timers(&mut self, io: &mut Io<'_, Packet>, newly: &Newly) {
         let forwards = self.advanced > self.una;
         for (index, path) in self.paths.iter_mut().enumerate() {
@@ -228,7 +231,8 @@ impl Association {
         }
     }
 
-    /// Whether the last timeout was spurious: a duplicate report of its oldest chunk shows that the first copy arrived.
+    /// Judges the last timeout of each path: spurious if the SACK reports the oldest retransmitted chunk as a
+    /// duplicate, because the first copy had arrived.
     fn judge(&mut self, io: &mut Io<'_, Packet>, sack: &Sack) {
         if self.config.spurious != Spurious::DuplicateTsn {
             return;
@@ -239,8 +243,8 @@ impl Association {
             if !spurious && sack.cumulative <= saved.tsn + 1 {
                 continue;
             }
-            // An acknowledgement beyond it without a report comes first from the original: it stays open until the
-            // retransmission is acknowledged too, or the window has moved on.
+            // An acknowledgement without a duplicate report may come from the original. The verdict waits
+            // until the retransmissions are acknowledged too, or the window has moved on.
             if !spurious && path.recovers_to.is_none() && sack.cumulative < saved.tsn + 64 {
                 continue;
             }
@@ -258,7 +262,7 @@ impl Association {
         }
     }
 
-    /// The peer has seen a mark (RFC 4960 appendix A): as a loss, and CWR is the answer.
+    /// Processes an ECN-Echo (RFC 4960 appendix A): reduces the window as after a loss, and replies with CWR.
     pub(super) fn on_mark(&mut self, io: &mut Io<'_, Packet>, tsn: u64) {
         let (config, next) = (self.config.clone(), self.next);
         let path = self.data_path;

@@ -1,4 +1,6 @@
-//! State cookie (RFC 9260 section 5.1.3): the authenticated state from which the passive end creates the association.
+//! State cookie (RFC 9260 section 5.1.3): authenticated content from which the passive end creates the
+//! association; writer and reader.
+//!
 //! The passive end keeps no state before the cookie returns.
 
 use crate::chunk::{Init, Opaque};
@@ -6,21 +8,21 @@ use base::Time;
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher as _;
 
-/// Bytes of a cookie: the fields below, the authenticator, and room for fields to come.
+/// Length of a cookie, bytes: fields, authenticator and reserve.
 const SIZE: usize = 60;
-/// Bytes that the authenticator covers.
+/// Number of bytes that the authenticator covers.
 const COVERED: usize = SIZE - 8;
 
 /// Content of a state cookie.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Cookie {
-    /// Time of its creation.
+    /// Time at which the cookie was created.
     pub(super) made: Time,
-    /// The tag and the initial number of the end that made it.
+    /// Verification tag and initial TSN of the end that created the cookie.
     pub(super) own: [u32; 2],
-    /// The tags of an association that was there already, its maker's first; 0 without one (section 5.2.2).
+    /// Tags of an existing association, own tag first; 0 without one (section 5.2.2).
     pub(super) ties: [u32; 2],
-    /// The peer's INIT.
+    /// INIT of the peer.
     pub(super) peer: Init,
 }
 
@@ -31,7 +33,7 @@ fn authenticator(secret: [u64; 2], bytes: &[u8]) -> u64 {
 }
 
 impl Cookie {
-    /// Its bytes, authenticated by this key.
+    /// Bytes of the cookie, authenticated by the key `secret`.
     pub(super) fn write(&self, secret: [u64; 2]) -> Opaque {
         let Cookie { made, own, ties, peer } = self;
         let mut out = Vec::with_capacity(SIZE);
@@ -47,7 +49,7 @@ impl Cookie {
         out.into()
     }
 
-    /// Reads a cookie; none if it was not made with this key.
+    /// Reads a cookie; `None` if it was not created with this key.
     pub(super) fn read(bytes: &[u8], secret: [u64; 2]) -> Option<Cookie> {
         let (covered, mac) = bytes.split_at_checked(COVERED)?;
         if u64::from_be_bytes(mac.try_into().ok()?) != authenticator(secret, covered) {

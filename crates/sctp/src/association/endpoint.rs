@@ -1,4 +1,4 @@
-//! SCTP association as an endpoint: the methods that its host and its application call.
+//! Endpoint and socket interfaces of an SCTP association: methods that its host and its application call.
 
 use super::{Association, State};
 use crate::chunk::Packet;

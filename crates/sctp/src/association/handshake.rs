@@ -1,5 +1,7 @@
-//! Association set-up (RFC 9260 section 5): four-way handshake with a state cookie; the passive end keeps no state before
-//! COOKIE ECHO.
+//! Association set-up (RFC 9260 section 5): four-way handshake with a state cookie, collisions, restarts, T1
+//! timers.
+//!
+//! The passive end keeps no state before COOKIE ECHO.
 
 use super::cookie::Cookie;
 use super::receipt::Receipt;
@@ -10,7 +12,7 @@ use base::{Span, Time};
 use transport::Io;
 use transport::endpoint::Role;
 
-/// The least window that INIT and INIT ACK may offer, bytes (RFC 9260 section 3.3.2).
+/// Least window that INIT and INIT ACK may advertise, bytes (RFC 9260 section 3.3.2).
 const LEAST_WINDOW: u32 = 1500;
 
 impl Association {
@@ -28,7 +30,7 @@ impl Association {
         }
     }
 
-    /// The active end sends its INIT.
+    /// Sends the INIT of the active end.
     pub(super) fn connect(&mut self, io: &mut Io<'_, Packet>) {
         if self.role != Role::Active || self.state != State::Closed || self.control.tries > 0 {
             return;
@@ -43,19 +45,19 @@ impl Association {
         self.arm(io.now);
     }
 
-    /// Starts T1 or T2 for the try after this one; each doubles the timeout (section 6.3.3).
+    /// Starts T1 or T2 for the next transmission; each one doubles the timeout (section 6.3.3).
     pub(super) fn arm(&mut self, now: Time) {
         let timeout = self.control_timeout().times(1 << self.control.tries.min(6)).min(self.config.rto.max);
         self.control = Control { deadline: now + timeout, tries: self.control.tries + 1 };
     }
 
-    /// T1-init or T1-cookie has expired: the chunk is repeated, or the peer given up (section 5.1.1).
+    /// Expiry of T1-init or T1-cookie: retransmits the chunk, or ends the association (section 5.1.1).
     pub(super) fn on_t1(&mut self, io: &mut Io<'_, Packet>) {
         if self.control.tries > self.config.init_max_retransmissions {
             self.end(true);
             return;
         }
-        // Another address may be reachable (section 6.4).
+        // The next transmission uses another address (section 6.4).
         self.data_path = (self.data_path + 1) % self.paths.len() as u8;
         match (self.state, self.cookie.clone()) {
             (State::CookieWait, _) => self.send_init(io),
@@ -69,8 +71,9 @@ impl Association {
         self.arm(io.now);
     }
 
-    /// An INIT: answered with a cookie, and nothing is kept (section 5.1.3). An association that stands answers as well,
-    /// with a new tag and those of the association in the cookie, for a peer that was restarted (section 5.2.2).
+    /// Processes an INIT: replies with a cookie and keeps no state (section 5.1.3). An existing association
+    /// replies too, with a new tag and its own tags in the cookie, because the peer may have restarted
+    /// (section 5.2.2).
     pub(super) fn on_init(&mut self, io: &mut Io<'_, Packet>, init: &Init, path: u8) {
         if init.tag == 0 {
             return;
@@ -117,7 +120,7 @@ impl Association {
         self.emit(io, path, packet);
     }
 
-    /// An INIT ACK: the cookie goes back (section 5.1, C).
+    /// Processes an INIT ACK: sends the cookie back (section 5.1, C).
     pub(super) fn on_init_ack(&mut self, io: &mut Io<'_, Packet>, init: &Init, cookie: &Opaque) {
         if self.state != State::CookieWait {
             return;
@@ -138,7 +141,7 @@ impl Association {
         self.echo(io, cookie.clone());
     }
 
-    /// Parameters of the peer's INIT or INIT ACK.
+    /// Stores the parameters of the peer's INIT or INIT ACK.
     fn learn(&mut self, init: &Init) {
         self.peer.tag = init.tag;
         self.peer.initial = init.initial;
@@ -154,8 +157,8 @@ impl Association {
         }
     }
 
-    /// A COOKIE ECHO in a packet with this tag (sections 5.1.5, 5.2.4): authentic and fresh, it makes the association, or makes
-    /// it anew for a peer that was restarted.
+    /// Processes a COOKIE ECHO in a packet with this tag (sections 5.1.5, 5.2.4). An authentic and fresh
+    /// cookie creates the association, or restarts it for a peer that has restarted.
     pub(super) fn on_cookie_echo(&mut self, io: &mut Io<'_, Packet>, bytes: &Opaque, tag: u32, path: u8) {
         let Some(cookie) = Cookie::read(bytes, self.secret).filter(|cookie| cookie.own[0] == tag) else {
             return;
@@ -214,7 +217,7 @@ impl Association {
         self.waiting.push_back((path, Chunk::CookieAck));
     }
 
-    /// The association begins again with these numbers: outstanding data are lost, data not yet sent are kept.
+    /// Restarts the association with these numbers: outstanding data are lost, unsent data are kept.
     fn restart(&mut self, own: [u32; 2]) {
         [self.tag, self.initial] = own;
         (self.una, self.next, self.resends, self.advanced, self.errors) = (0, 0, 0, 0, 0);
@@ -232,7 +235,7 @@ impl Association {
         self.counts.restarts += 1;
     }
 
-    /// A COOKIE ACK ends the set-up (section 5.1, E).
+    /// Processes a COOKIE ACK, which ends the set-up (section 5.1, E).
     pub(super) fn on_cookie_ack(&mut self, now: Time) {
         if self.state == State::CookieEchoed {
             self.cookie = None;
@@ -240,7 +243,7 @@ impl Association {
         }
     }
 
-    /// A stale cookie: the set-up begins again (section 5.2.6).
+    /// Processes a Stale Cookie error: the set-up starts again (section 5.2.6).
     pub(super) fn on_stale_cookie(&mut self, io: &mut Io<'_, Packet>) {
         if self.state == State::CookieEchoed && self.control.tries <= self.config.init_max_retransmissions {
             self.state = State::CookieWait;

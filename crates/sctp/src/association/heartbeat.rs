@@ -1,4 +1,5 @@
-//! SCTP heartbeats and failover (RFC 9260 sections 5.4, 6.4, 8.1 to 8.3).
+//! Heartbeats and path failover of an SCTP association (RFC 9260 sections 5.4, 6.4, 8.1 to 8.3): error
+//! counters, confirmation of paths.
 
 use super::Association;
 use crate::chunk::{Chunk, Opaque, Packet};
@@ -7,13 +8,13 @@ use base::Time;
 use transport::Io;
 
 impl Association {
-    /// The next path after this one that is active; itself if there is none.
+    /// The next active path after this one; the path itself without another active path.
     pub(super) fn alternative(&self, path: u8) -> u8 {
         let n = self.paths.len() as u8;
         (1..n).map(|k| (path + k) % n).find(|p| self.paths[usize::from(*p)].is_active()).unwrap_or(path)
     }
 
-    /// Path of new data: the primary path, or another while it is inactive (section 6.4).
+    /// Selects the path of new data: the primary path, or another path while it is inactive (section 6.4).
     pub(super) fn choose_path(&mut self) {
         let primary = self.primary;
         let path =
@@ -22,7 +23,7 @@ impl Association {
         self.data_path = path;
     }
 
-    /// One more error on a path and of the association; true if the association is given up by it (section 8.1).
+    /// Counts an error of a path and of the association; true if the association ends by it (section 8.1).
     pub(super) fn error_on(&mut self, path: u8) -> bool {
         let config = self.config.clone();
         if let Some(path) = self.paths.get_mut(usize::from(path)) {
@@ -33,7 +34,7 @@ impl Association {
         self.errors > config.association_max_retransmissions
     }
 
-    /// Heartbeats that are due.
+    /// Sends the heartbeats that are due.
     pub(super) fn on_beats(&mut self, io: &mut Io<'_, Packet>) {
         for path in 0..self.paths.len() as u8 {
             if self.paths[usize::from(path)].beat_due <= io.now && self.associated() {
@@ -64,7 +65,7 @@ impl Association {
         p.schedule_beat(config, io.now, chance);
     }
 
-    /// A heartbeat came back by its path.
+    /// Processes a HEARTBEAT ACK.
     pub(super) fn on_heartbeat_ack(&mut self, now: Time, info: &Opaque) {
         if self.on_probe_ack(now, info) {
             return;
@@ -92,8 +93,8 @@ impl Association {
     }
 }
 
-/// The information of a heartbeat (section 3.3.5): its path, when it was sent, and a random number that shows that the path
-/// leads to the peer.
+/// Heartbeat Information (section 3.3.5): path, transmission time, and a nonce that shows that the path leads
+/// to the peer.
 fn information(path: u8, sent: Time, nonce: u64) -> Opaque {
     let mut out = vec![path, 0, 0, 0];
     out.extend(sent.as_nanos().to_be_bytes());

@@ -1,4 +1,5 @@
-//! Association: one end of an SCTP association, from INIT to SHUTDOWN COMPLETE (RFC 9260).
+//! Association: state and counters of one end of an SCTP association (RFC 9260), from INIT to SHUTDOWN
+//! COMPLETE.
 
 mod acknowledge;
 mod cookie;
@@ -38,7 +39,7 @@ base::named! {
         CookieWait = "cookie-wait",
         /// COOKIE ECHO was sent.
         CookieEchoed = "cookie-echoed",
-        /// Data flow.
+        /// Data can be exchanged.
         Established = "established",
         /// The application has closed; data are outstanding.
         ShutdownPending = "shutdown-pending",
@@ -54,26 +55,26 @@ base::named! {
 /// Fate of a DATA chunk that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
-    /// Outstanding.
+    /// In flight.
     Flight,
-    /// Reported by a gap block.
+    /// Acknowledged by a gap block.
     Acked,
-    /// To be sent again.
+    /// Marked for retransmission.
     Resend,
-    /// Given up (RFC 3758).
+    /// Abandoned (RFC 3758).
     Abandoned,
 }
 
-/// A DATA chunk that was sent and not yet acknowledged cumulatively.
+/// A DATA chunk that was sent and is not yet acknowledged cumulatively.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     data: Data,
     fate: Fate,
     path: u8,
     transmissions: u32,
-    /// Missing reports in a row.
+    /// Number of consecutive missing reports.
     missing: u32,
-    /// It was fast-retransmitted: no second time by missing reports (section 7.2.4).
+    /// Whether it was fast-retransmitted; missing reports cause no second fast retransmit (section 7.2.4).
     fast: bool,
     message: Option<MessageId>,
     expires: Time,
@@ -82,9 +83,10 @@ struct Sent {
 
 impl Sent {
     //= RFC 3758 section 4.1, TR4: the lifetime is evaluated before a chunk is retransmitted
-    /// Whether it is abandoned once its lifetime is over: it is to be retransmitted, or reported missing (TR5). What else is
-    /// on its way is left to its SACK or to T3: abandoned chunks do not open the window (section 3.5, A2), and after a
-    /// timeout a flow whose messages all expire on their way would stay at a window of one packet.
+    /// Whether the chunk is abandoned once its lifetime has expired: if it is marked for retransmission, or
+    /// was reported missing (TR5). Other chunks in flight are left to their SACK or to T3-rtx: abandoned
+    /// chunks do not increase the window (section 3.5, A2). A flow whose messages all expire in flight after
+    /// a timeout would otherwise keep a window of one packet.
     fn may_be_abandoned(&self) -> bool {
         self.fate == Fate::Resend || self.fate == Fate::Flight && self.missing > 0
     }
@@ -95,19 +97,19 @@ impl Sent {
 struct Peer {
     tag: u32,
     initial: u32,
-    /// Its outbound streams.
+    /// Number of outbound streams of the peer.
     outbound: u16,
-    /// The last window that it offered was 0.
+    /// Whether the last advertised window of the peer was 0.
     closed: bool,
-    /// It has answered since the last timeout.
-    heard: bool,
-    /// Room in its buffer for new data, as known here.
+    /// Whether the peer has sent a packet since the last timeout.
+    answered: bool,
+    /// Estimated free space in the peer's receive buffer, bytes.
     window: u64,
     ecn: bool,
     forward_tsn: bool,
 }
 
-/// Timers of the association itself: T1-init, T1-cookie, T2-shutdown.
+/// Timer of the association itself: T1-init, T1-cookie or T2-shutdown.
 #[derive(Clone, Copy, Debug)]
 struct Control {
     deadline: Time,
@@ -116,28 +118,28 @@ struct Control {
 
 const IDLE: Control = Control { deadline: Time::NEVER, tries: 0 };
 
-/// Counters beside those of the host.
+/// Counters in addition to those of the host.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Counts {
     /// HEARTBEAT chunks sent.
     pub heartbeats: u64,
-    /// Probes of the path MTU sent (RFC 8899).
+    /// Path MTU probes sent (RFC 8899).
     pub probes: u64,
-    /// HEARTBEAT ACK chunks that came in time.
+    /// HEARTBEAT ACK chunks that arrived in time.
     pub heartbeats_acked: u64,
-    /// New data went to another path than before.
+    /// Changes of the path of new data.
     pub failovers: u64,
     /// SACK chunks sent.
     pub sacks: u64,
     /// Duplicate chunks received.
     pub duplicates: u64,
-    /// Messages given up.
+    /// Messages abandoned.
     pub abandoned: u64,
     /// Packets with a wrong verification tag.
     pub wrong_tags: u64,
-    /// Fast retransmits: losses found by missing reports.
+    /// Fast retransmits after missing reports.
     pub fast_retransmits: u64,
-    /// Expirations of T3-rtx.
+    /// Expiries of T3-rtx.
     pub timeouts: u64,
     /// Restarts by the peer (section 5.2).
     pub restarts: u64,
@@ -146,7 +148,7 @@ pub struct Counts {
 /// One end of an association.
 pub struct Association {
     config: Arc<Config>,
-    /// Largest IP packet of the interface, bytes.
+    /// MTU of the interface, bytes.
     interface_mtu: u32,
     role: Role,
     state: State,
@@ -154,42 +156,42 @@ pub struct Association {
     tag: u32,
     initial: u32,
     peer: Peer,
-    /// Key of the authenticator of cookies.
+    /// Key of the cookies' authenticator.
     secret: [u64; 2],
     chance: Stream,
-    /// Kept to be repeated.
+    /// State cookie of the peer, kept for retransmissions of COOKIE ECHO.
     cookie: Option<Opaque>,
     outbound: Outbound,
     inbound: Inbound,
     receipt: Receipt,
     sent: VecDeque<Sent>,
-    /// Everything below is acknowledged.
+    /// All TSNs below this one are acknowledged.
     una: u64,
-    /// The next number to be sent.
+    /// TSN of the next new chunk.
     next: u64,
     /// Number of entries of `sent` to retransmit.
     resends: u64,
-    /// The next packet of retransmissions leaves even if the window is closed.
+    /// Path on which the next packet of retransmissions is sent even if the window is closed.
     rush: Option<u8>,
-    /// A timeout has just expired: one packet leaves even if the window has no room.
+    /// Whether a timeout has just expired: one packet is sent even if the window has no room.
     single: bool,
-    /// A probe of the peer's closed window may leave.
+    /// Whether a probe of the peer's closed window may be sent.
     probe: bool,
-    /// Everything below is acknowledged or given up (RFC 3758, Advanced.Peer.Ack.Point).
+    /// All TSNs below this one are acknowledged or abandoned (RFC 3758, Advanced.Peer.Ack.Point plus one).
     advanced: u64,
     paths: Vec<Path>,
     primary: u8,
     /// Path of the last new data.
     data_path: u8,
-    /// Errors in a row, over all paths.
+    /// Number of consecutive errors, over all paths.
     errors: u32,
     control: Control,
-    /// Chunks that wait for a packet, and its path.
+    /// Control chunks that wait for a packet, with their path.
     waiting: VecDeque<(u8, Chunk)>,
     closing: bool,
-    /// The packet that is taken in may let data out: see [`Config::sends_on_duplicates`].
+    /// Whether the packet being processed may release new data: see [`Config::sends_on_duplicates`].
     clocked: bool,
-    /// Bytes that wait for an application that reads at its own pace.
+    /// Whether the application reads at its own rate, so that received bytes are counted in `unread`.
     slow: bool,
     unread: u64,
     acked_bytes: u64,
@@ -200,8 +202,8 @@ pub struct Association {
 }
 
 impl Association {
-    /// An end that has neither sent nor received. `chance` gives tags, initial numbers, the cookie's key and the jitter of
-    /// heartbeats.
+    /// An end that has neither sent nor received packets. `chance` yields tags, initial TSNs, the key of
+    /// cookies and the jitter of heartbeats.
     pub fn new(config: impl Into<Arc<Config>>, role: Role, ports: [u16; 2], mut chance: Stream) -> Self {
         let config = config.into();
         let secret = [chance.bits(), chance.bits()];
@@ -251,35 +253,35 @@ impl Association {
         association
     }
 
-    /// Its options.
+    /// Options of the association.
     pub fn config(&self) -> &Config {
         &self.config
     }
-    /// Its state.
+    /// State of the association.
     pub fn state(&self) -> State {
         self.state
     }
-    /// Its paths, the primary one first.
+    /// Network paths, the primary path first.
     pub fn paths(&self) -> &[Path] {
         &self.paths
     }
-    /// Its counters.
+    /// Counters of the association.
     pub fn counts(&self) -> Counts {
         Counts { duplicates: self.receipt.copies, ..self.counts }
     }
-    /// Verification tags of both ends, this one first.
+    /// Verification tags, own tag first.
     pub fn tags(&self) -> [u32; 2] {
         [self.tag, self.peer.tag]
     }
-    /// Initial sequence numbers of both ends, this one first.
+    /// Initial TSNs, own one first.
     pub fn initial(&self) -> [u32; 2] {
         [self.initial, self.peer.initial]
     }
-    /// The next number that it sends, and the next that it expects.
+    /// Next TSN to send, and next TSN expected.
     pub fn numbers(&self) -> [u64; 2] {
         [self.next, self.receipt.next]
     }
-    /// Lets the application abort the association (section 9.1).
+    /// Aborts the association at the application's request (section 9.1).
     pub fn abort(&mut self) {
         if self.state != State::Closed {
             let cause = Some(crate::chunk::Failure::UserAbort);
@@ -294,13 +296,13 @@ impl Association {
             && !self.verifies()
     }
 
-    /// The path of the data is not confirmed yet, and is to be.
+    /// Whether new data wait for the confirmation of the primary path.
     fn verifies(&self) -> bool {
         let primary = &self.paths[usize::from(self.primary)];
         self.config.verifies_path && self.role == Role::Active && primary.reach == Reachability::Unconfirmed
     }
 
-    /// Whether the two ends know of each other.
+    /// Whether the handshake is complete.
     fn associated(&self) -> bool {
         !matches!(self.state, State::Closed | State::CookieWait | State::CookieEchoed)
     }
@@ -309,7 +311,7 @@ impl Association {
         self.paths.iter().map(|path| path.flight).sum()
     }
 
-    /// Room in the receive buffer.
+    /// Free space in the receive buffer, bytes.
     fn room(&self) -> u64 {
         let chunks = if self.config.window_counts_headers {
             self.inbound.held_chunks(self.config.packet())
@@ -320,7 +322,7 @@ impl Association {
         self.config.window.saturating_sub(self.inbound.held() + headers + self.unread)
     }
 
-    /// Bytes of the peer's window that a chunk takes.
+    /// Bytes of the peer's window that a chunk occupies.
     fn weight(&self, len: u32) -> u64 {
         u64::from(len)
             + if self.config.window_counts_headers { u64::from(crate::chunk::DATA_HEADER) } else { 0 }
@@ -336,7 +338,7 @@ impl Association {
         }
     }
 
-    /// Nothing more happens here: the association has ended, or was given up.
+    /// Ends the association: in order, or with `broken` after an abort or too many errors.
     fn end(&mut self, broken: bool) {
         if broken && self.state != State::Closed {
             self.events.push_back(MessageEvent::Broken);
@@ -353,7 +355,7 @@ impl Association {
         }
     }
 
-    /// Cause of a packet: that of the first chunk in it that was sent before.
+    /// Cause of a packet: that of its first retransmitted chunk.
     fn cause_of(chunks: &[Chunk]) -> Cause {
         let causes = chunks.iter().filter_map(|chunk| match chunk {
             Chunk::Data(data) if data.cause != Cause::New => Some(data.cause),
@@ -362,7 +364,7 @@ impl Association {
         causes.into_iter().next().unwrap_or(Cause::New)
     }
 
-    /// The retransmission timeout of a control chunk.
+    /// Retransmission timeout of a control chunk.
     fn control_timeout(&self) -> Span {
         self.paths[usize::from(self.data_path)].timer.timeout()
     }

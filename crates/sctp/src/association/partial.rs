@@ -1,5 +1,5 @@
-//! Partial reliability (RFC 3758): messages whose lifetime or retransmissions are used up are given up, and FORWARD TSN lets
-//! the peer pass them.
+//! Partial reliability (RFC 3758): abandons messages with an expired lifetime or used-up retransmissions, and
+//! sends FORWARD TSN for them.
 
 use super::{Association, Fate, Sent};
 use crate::chunk::{Chunk, Data};
@@ -9,14 +9,14 @@ use base::truth::Cause;
 use transport::app::message::{MessageEvent, MessageId};
 
 impl Association {
-    /// Abandons expired messages. Without FORWARD TSN at both ends only messages that were not begun go.
-    pub(super) fn give_up_expired(&mut self, now: Time) {
+    /// Abandons expired messages. Without FORWARD TSN at both ends, only messages of which nothing was sent.
+    pub(super) fn abandon_expired(&mut self, now: Time) {
         let events = &mut self.events;
         self.outbound.expire(now, |id| events.push_back(MessageEvent::Expired(id)));
         if !self.peer.forward_tsn || !self.sent.iter().any(|sent| sent.message.is_some()) {
             return;
         }
-        // Messages without a lifetime are not searched at each packet.
+        // Without a limited message, no message is searched for each packet.
         if !self.outbound.is_limited() {
             self.advanced = self.advanced.max(self.una);
             return;
@@ -51,9 +51,9 @@ impl Association {
     }
 
     //= RFC 3758 section 4.1, TR4: the TSN is marked as eligible for FORWARD TSN
-    /// Gives the unsent rest of an abandoned message a TSN that is never transmitted. A FORWARD TSN over it is news even to a
-    /// peer that has everything sent before: otherwise the peer waits for the end of the message, and delivers nothing
-    /// more of its stream.
+    /// Assigns a TSN that is never transmitted to the unsent rest of an abandoned message. A FORWARD TSN over
+    /// it is new even to a peer that has received all chunks sent. Without it the peer would wait for the end
+    /// of the message, and deliver no more data of its stream.
     fn mark_end(&mut self, rest: &Fragment) {
         let data = Data {
             tsn: self.next,
@@ -82,7 +82,8 @@ impl Association {
     }
 
     //= RFC 3758 section 3.5, C2: the Advanced.Peer.Ack.Point moves over abandoned chunks
-    /// Advances the point below which everything is acknowledged or abandoned, and reports it to the peer.
+    /// Advances the point below which all TSNs are acknowledged or abandoned, and queues a report to the
+    /// peer.
     pub(super) fn advance(&mut self) {
         let before = self.advanced.max(self.una);
         self.advanced = before;

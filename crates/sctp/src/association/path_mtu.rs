@@ -1,11 +1,12 @@
-//! Path MTU discovery of an association: ICMP errors (RFC 9260 section 7.3, RFC 1191; catalogue PR-05).
+//! Path MTU discovery of an association by ICMP errors (RFC 9260 section 7.3, RFC 1191; catalogue PR-05): MTU
+//! per path, chunk size, retransmission of larger chunks.
 //!
-//! Each path has an MTU of its own. New chunks are cut for the smallest of them, which is also what congestion control counts
-//! as a packet. A chunk that has a number keeps its size: one that is too large for its path is sent again in a packet that
-//! routers may cut up (section 6.9).
+//! Each path has its own MTU. New chunks fit the smallest one, which congestion control also counts as a
+//! packet. A chunk with a TSN keeps its size: one that is too large for its path is retransmitted in a packet
+//! that routers may fragment (section 6.9).
 //!
-//! Departures: congestion windows of all paths count packets of the smallest path. Without probes (see `probing`) nothing looks
-//! for a larger MTU, and a router that is silent is a black hole.
+//! Departures: congestion windows of all paths count packets of the smallest path. Without probes (see
+//! `probing`) a larger MTU is never discovered, and a silent router is a black hole.
 
 use super::{Association, Fate};
 use crate::chunk::{COMMON_HEADER, Chunk, IP_HEADER, Packet};
@@ -14,12 +15,12 @@ use base::truth::Cause;
 use std::sync::Arc;
 use transport::Io;
 
-/// No router has a smaller MTU (RFC 791 section 3.2).
+/// Least MTU of an IPv4 link, bytes (RFC 791 section 3.2).
 const LEAST: u32 = 68;
 
 impl Association {
     //= RFC 9260 section 7.3: an endpoint SHOULD apply these techniques, and SHOULD do so on a per-destination-address basis
-    /// A router on a path reports its MTU of `mtu` bytes.
+    /// Processes a router's report of an MTU of `mtu` bytes on a path.
     pub(super) fn path_mtu(&mut self, io: &mut Io<'_, Packet>, path: u8, mtu: u32) {
         let mtu = mtu.max(LEAST);
         let Some(target) = self.paths.get_mut(usize::from(path)) else { return };
@@ -44,7 +45,7 @@ impl Association {
     }
 
     //= RFC 1191 section 6.4: data in packets that were too large are resent at once, without a congestion response
-    /// Marks the outstanding chunks of a path that do not fit through it.
+    /// Marks outstanding chunks of a path that exceed its MTU for retransmission.
     pub(super) fn resend_larger(&mut self, path: u8, mtu: u32) {
         let target = &mut self.paths[usize::from(path)];
         for sent in self.sent.iter_mut().filter(|s| s.path == path && s.fate == Fate::Flight) {
@@ -64,7 +65,7 @@ impl Association {
         }
     }
 
-    /// Bytes of chunks that a packet on a path holds.
+    /// Maximum length of all chunks in a packet on a path, bytes.
     pub(super) fn packet_room(&self, path: u8) -> u32 {
         let mtu = self.paths.get(usize::from(path)).map_or(self.config.mtu, |path| path.mtu);
         mtu.saturating_sub(IP_HEADER + COMMON_HEADER)

@@ -1,11 +1,12 @@
-//! Probes of the path MTU in SCTP (RFC 8899 section 6.2): a HEARTBEAT and a PAD chunk in a packet of the size in question.
+//! Path MTU probes of an SCTP association (RFC 8899 section 6.2): HEARTBEAT and PAD chunk in a packet of the
+//! probed size; black hole detection.
 //!
-//! An association begins with packets of BASE_PLPMTU (1200 bytes). Each path has a search of its own; new chunks are cut for
-//! the smallest path that is active. Chunks that are larger than what passes go in packets that may be cut up (RFC 9260
-//! section 6.9).
+//! An association starts with packets of BASE_PLPMTU (1200 bytes). Each path has a search of its own; new
+//! chunks fit the smallest active path. Chunks above the path MTU are sent in packets that routers may
+//! fragment (RFC 9260 section 6.9).
 //!
-//! Departures: probes are not counted in a congestion window, and no round trip is taken from them. Repeated expirations of
-//! T3-rtx stand for the loss of full-sized packets.
+//! Departures: probes do not count in a congestion window, and yield no RTT sample. Repeated expiries of
+//! T3-rtx represent the loss of full-sized packets.
 
 use super::{Association, State};
 use crate::chunk::{COMMON_HEADER, Chunk, IP_HEADER, Opaque, Packet};
@@ -15,13 +16,13 @@ use base::Time;
 use std::sync::Arc;
 use transport::Io;
 
-/// Expirations of T3-rtx in a row that are taken for a black hole: as many as there are probes of a size.
+/// Number of consecutive T3-rtx expiries that indicate a black hole: the number of probes of a size.
 const BLACK_HOLE: u32 = 3;
 /// Header of a chunk, bytes.
 const CHUNK_HEADER: u32 = 4;
 
 impl Association {
-    /// Each path begins with the base size, and will search for a larger one.
+    /// Sets the base size on each path and prepares the search for a larger size.
     pub(super) fn begin_search(&mut self) {
         if self.config.path_mtu != PathMtu::Probe {
             return;
@@ -34,14 +35,14 @@ impl Association {
     }
 
     //= RFC 8899 section 6.2.1.2: probing can start directly after the handshake
-    /// Connectivity of a path was confirmed.
+    /// Starts the search of a path whose connectivity was confirmed.
     pub(super) fn start_search(&mut self, now: Time, path: usize) {
         if let Some(search) = self.paths.get_mut(path).and_then(|path| path.search.as_mut()) {
             search.start(now);
         }
     }
 
-    /// Probes that are due.
+    /// Sends the probes that are due.
     pub(super) fn on_probes(&mut self, io: &mut Io<'_, Packet>) {
         let timer = self.config.probe_timer;
         for path in 0..self.paths.len() as u8 {
@@ -81,7 +82,7 @@ impl Association {
         self.emit(io, path, packet);
     }
 
-    /// The answer to a probe; false if it is none.
+    /// Processes the HEARTBEAT ACK of a probe; false if it acknowledges no probe.
     pub(super) fn on_probe_ack(&mut self, now: Time, info: &Opaque) -> bool {
         let Some(index) = info.first().map(|index| usize::from(*index)) else { return false };
         let Some(path) = self.paths.get_mut(index) else { return false };
@@ -98,7 +99,7 @@ impl Association {
         true
     }
 
-    /// A router reports its MTU of `mtu` bytes; false if that is not lower than the current one.
+    /// Processes a router's report of an MTU of `mtu` bytes; false if that is not lower than the current one.
     pub(super) fn probe_too_big(&mut self, now: Time, path: u8, mtu: u32) -> bool {
         let Some(target) = self.paths.get_mut(usize::from(path)) else { return false };
         let Some(search) = &mut target.search else { return false };
@@ -108,7 +109,7 @@ impl Association {
         smaller
     }
 
-    /// T3-rtx of a path has expired again: full-sized packets may be lost by their size.
+    /// Processes a repeated T3-rtx expiry of a path: full-sized packets may exceed the path MTU.
     pub(super) fn suspect_black_hole(&mut self, now: Time, path: u8) {
         let target = &mut self.paths[usize::from(path)];
         if target.errors >= BLACK_HOLE
@@ -119,7 +120,7 @@ impl Association {
         }
     }
 
-    /// New chunks are cut for the smallest path that is active, or for the primary one while none is.
+    /// Sets the chunk size to the smallest active path, or to the primary path if no path is active.
     pub(super) fn fit_chunks(&mut self) {
         if self.config.path_mtu != PathMtu::Probe {
             return;
@@ -131,14 +132,14 @@ impl Association {
         }
     }
 
-    /// Due time of the next probe of any path.
+    /// Time of the next probe of any path.
     pub(super) fn next_probe(&self) -> Time {
         let due = self.paths.iter().filter_map(|path| path.search.as_ref()).map(Search::due).min();
         due.unwrap_or(Time::NEVER)
     }
 }
 
-/// The information of a probe: that of a heartbeat, with the size of the probe.
+/// Heartbeat Information of a probe: that of a heartbeat, and the size of the probe.
 fn information(path: u8, size: u32, first: Time, nonce: u64) -> Opaque {
     let [high, low] = (size as u16).to_be_bytes();
     let mut out = vec![path, 1, high, low];

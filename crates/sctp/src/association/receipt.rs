@@ -1,37 +1,38 @@
-//! Receipt: which TSNs have arrived, and when that is to be acknowledged (RFC 9260 sections 6.2, 6.7).
+//! Received TSNs (RFC 9260 sections 6.2, 6.7): gap ranges, duplicates, delayed SACK, content of the next
+//! SACK.
 
 use crate::chunk::Sack;
 use crate::config::Config;
 use base::Time;
 
-/// Duplicates that one SACK reports; more are counted, not listed.
+/// Maximum number of duplicates that a SACK lists; further ones are only counted.
 const MOST_DUPLICATES: usize = 20;
 
-/// The receiver of DATA chunks.
+/// Receive state of DATA chunks.
 #[derive(Clone, Debug)]
 pub(crate) struct Receipt {
-    /// Everything below was received.
+    /// All TSNs below this one were received.
     pub(crate) next: u64,
-    /// Ranges `[from, to)` above, ascending, apart from each other.
+    /// Received ranges `[from, to)` above `next`, ascending and disjoint.
     ranges: Vec<(u64, u64)>,
     duplicates: Vec<u64>,
-    /// Packets with data since the last SACK.
+    /// Number of packets with data since the last SACK.
     packets: u32,
-    /// A SACK is to leave at once.
+    /// Whether a SACK must be sent at once.
     pub(crate) due: bool,
-    /// Latest time at which it leaves.
+    /// Latest time at which the SACK must be sent.
     pub(crate) deadline: Time,
-    /// The path by which the last data came.
+    /// Path of the last packet with data.
     pub(crate) path: u8,
-    /// The lowest marked number that the sender has not answered (RFC 4960 appendix A).
+    /// Lowest marked TSN for which no CWR was received (RFC 4960 appendix A).
     pub(crate) marked: Option<u64>,
-    /// Duplicates received in all.
+    /// Total number of duplicates received.
     pub(crate) copies: u64,
-    /// No packet with data has been taken in.
+    /// Whether no packet with data was received yet.
     first: bool,
 }
 
-/// More numbers than this above the cumulative one are not accepted: no window is so large.
+/// Maximum distance of an accepted TSN above the cumulative one; no window is so large.
 const MOST_AHEAD: u64 = 60_000;
 
 impl Receipt {
@@ -50,7 +51,7 @@ impl Receipt {
         }
     }
 
-    /// Notes a number; true if it is new and near enough to be accepted.
+    /// Records a TSN; true if it is new and close enough to be accepted.
     pub(crate) fn note(&mut self, tsn: u64) -> bool {
         if tsn.saturating_sub(self.next) > MOST_AHEAD {
             return false;
@@ -88,7 +89,7 @@ impl Receipt {
         }
     }
 
-    /// The sender has given up everything below.
+    /// The sender has abandoned all TSNs below `cumulative`.
     pub(crate) fn forward(&mut self, cumulative: u64) {
         if cumulative > self.next && cumulative - self.next <= MOST_AHEAD {
             self.next = cumulative;
@@ -100,7 +101,7 @@ impl Receipt {
         !self.ranges.is_empty()
     }
 
-    /// A packet with data has been taken in.
+    /// Records a received packet with data, and decides when to send a SACK.
     pub(crate) fn packet(&mut self, config: &Config, now: Time, duplicate: bool, at_once: bool) {
         self.packets += 1;
         //= RFC 9260 section 6.2: at least every second packet, within 200 ms; duplicates and gaps at once
@@ -115,18 +116,18 @@ impl Receipt {
         }
     }
 
-    /// Something is to be acknowledged, now or later.
+    /// Whether a SACK is due now or later.
     pub(crate) fn owes(&self) -> bool {
         self.due || !self.deadline.is_never()
     }
 
-    /// Bytes of the SACK as it would be now.
+    /// Length of the next SACK chunk, bytes.
     pub(crate) fn sack_size(&self, config: &Config) -> u32 {
         let gaps = self.ranges.len().min(config.gap_blocks as usize);
         16 + 4 * (gaps + self.duplicates.len()) as u32
     }
 
-    /// Makes the SACK; nothing is owed any more.
+    /// Returns the SACK and resets the delayed acknowledgement.
     pub(crate) fn sack(&mut self, config: &Config, window: u64) -> Sack {
         (self.packets, self.due, self.deadline) = (0, false, Time::NEVER);
         let duplicates = std::mem::take(&mut self.duplicates);
@@ -146,7 +147,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Against a set of numbers.
+        /// Comparison with a set of numbers.
         #[test]
         fn ranges_are_what_a_set_would_be(tsns in proptest::collection::vec(0..60u64, 1..200)) {
             let mut receipt = Receipt::new();

@@ -1,4 +1,5 @@
-//! Reception of packets and chunks (RFC 9260 sections 6.2, 8.4, 8.5).
+//! Reception of packets by an association (RFC 9260 sections 6.2, 8.4, 8.5): verification tag, dispatch of
+//! chunks by type, DATA and FORWARD TSN.
 
 use super::{Association, State};
 use crate::chunk::{Chunk, Data, Failure, Packet};
@@ -6,11 +7,11 @@ use base::event::Event;
 use transport::Io;
 use transport::app::message::MessageEvent;
 
-/// Congestion experienced (RFC 3168 section 5).
+/// Codepoint Congestion Experienced (RFC 3168 section 5).
 const CE: u8 = 3;
 
 impl Association {
-    /// Takes in a packet; `by` is the path by which it came.
+    /// Processes a received packet.
     pub(super) fn on_packet(&mut self, io: &mut Io<'_, Packet>, packet: &Packet, head: &base::Packet) {
         let by = u8::try_from(head.interface).unwrap_or(0).min(self.paths.len() as u8 - 1);
         if !self.tag_fits(packet) {
@@ -21,7 +22,7 @@ impl Association {
             self.out_of_the_blue(io, packet, by);
             return;
         }
-        self.peer.heard = true;
+        self.peer.answered = true;
         let (mut data, mut duplicate, mut at_once) = (false, false, false);
         self.clocked = true;
         for chunk in &packet.chunks {
@@ -66,7 +67,7 @@ impl Association {
         let own = packet.tag == self.tag;
         match packet.chunks.first() {
             Some(Chunk::Init(_)) => packet.tag == 0,
-            // Of an association that is restarted, the tag is that of its cookie.
+            // A COOKIE ECHO that restarts an association has the tag of its cookie.
             Some(Chunk::CookieEcho(_)) => true,
             Some(Chunk::Abort { reflected, .. } | Chunk::ShutdownComplete { reflected }) => {
                 if *reflected {
@@ -88,7 +89,7 @@ impl Association {
             Chunk::CookieAck => self.on_cookie_ack(io.now),
             Chunk::Error(Failure::StaleCookie(_)) => self.on_stale_cookie(io),
             Chunk::Abort { .. } => self.end(true),
-            // The chunks below need an association.
+            // All later cases need an association.
             _ if !self.associated() => {}
             Chunk::Heartbeat(info) => self.waiting.push_back((by, Chunk::HeartbeatAck(info.clone()))),
             Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(io.now, info),
@@ -105,7 +106,7 @@ impl Association {
     }
 
     //= RFC 9260 section 3.2: of the type's two highest bits, one asks to go on behind the chunk, the other to report it
-    /// A chunk of unknown type; whether later chunks of the packet are to be read.
+    /// Processes a chunk of unknown type; returns whether later chunks of the packet are processed.
     fn on_unknown(&mut self, kind: u8, flags: u8, value: &[u8], by: u8) -> bool {
         if kind & 0x40 != 0 && self.associated() {
             let [high, low] = (4 + value.len() as u16).to_be_bytes();
@@ -115,7 +116,7 @@ impl Association {
         kind & 0x80 != 0
     }
 
-    /// A DATA chunk; false if it is a duplicate, or has no room.
+    /// Processes a DATA chunk; false for a duplicate, or without room in the buffer.
     fn on_data(&mut self, io: &mut Io<'_, Packet>, data: &Data, packet: u64) -> bool {
         if !self.associated() || self.state == State::ShutdownReceived || self.state == State::ShutdownAckSent
         {
@@ -127,7 +128,7 @@ impl Association {
             self.waiting.push_back((self.receipt.path, Chunk::Abort { reflected: false, cause }));
             return true;
         }
-        // Without room, only what fills a gap is taken (section 6.2).
+        // Without room, only chunks that fill a gap are accepted (section 6.2).
         if u64::from(data.len) > self.room() && !self.receipt.has_gaps() {
             self.receipt.due = true;
             return true;
@@ -169,12 +170,12 @@ impl Association {
     }
 }
 
-/// Chunks that an end without an association takes in.
+/// Whether an end without an association accepts the chunk.
 fn opens(chunk: &Chunk) -> bool {
     matches!(chunk, Chunk::Init(_) | Chunk::CookieEcho(_))
 }
 
-/// The event of a delivered message. Messages are numbered from 1 on the wire: 0 is bulk data.
+/// Event of a delivered message. Message numbers on the wire start at 1; 0 means bulk data.
 fn received(message: &crate::stream::inbound::Delivered) -> MessageEvent {
     MessageEvent::Received {
         stream: message.stream,

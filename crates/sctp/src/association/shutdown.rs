@@ -1,12 +1,13 @@
-//! Shutdown (RFC 9260 section 9.2) and answers to packets of no association (section 8.4).
+//! Shutdown of an association (RFC 9260 section 9.2), T2 timer, and replies to packets of no association
+//! (section 8.4).
 
 use super::{Association, Fate, IDLE, State};
 use crate::chunk::{Chunk, Failure, Packet, Sack};
 use transport::Io;
 
 impl Association {
-    /// Goes on with a shutdown as far as the outstanding data allow.
-    pub(super) fn wind_down(&mut self, io: &mut Io<'_, Packet>) {
+    /// Continues the shutdown as far as outstanding data allow.
+    pub(super) fn continue_shutdown(&mut self, io: &mut Io<'_, Packet>) {
         if self.closing && self.state == State::Established {
             self.state = State::ShutdownPending;
         }
@@ -28,7 +29,7 @@ impl Association {
         }
     }
 
-    /// Sends SHUTDOWN or SHUTDOWN ACK, by the state, and starts T2.
+    /// Sends SHUTDOWN or SHUTDOWN ACK, depending on the state, and starts T2.
     fn send_shutdown(&mut self, io: &mut Io<'_, Packet>) {
         let chunk = match self.state {
             State::ShutdownSent => Chunk::Shutdown(self.receipt.next),
@@ -38,7 +39,7 @@ impl Association {
         self.arm(io.now);
     }
 
-    /// T2-shutdown has expired.
+    /// Expiry of T2-shutdown.
     pub(super) fn on_t2(&mut self, io: &mut Io<'_, Packet>) {
         if self.control.tries > self.config.association_max_retransmissions {
             self.end(true);
@@ -48,7 +49,7 @@ impl Association {
         self.send_shutdown(io);
     }
 
-    /// A SHUTDOWN: an acknowledgement, and the peer sends nothing more.
+    /// Processes a SHUTDOWN: an acknowledgement, after which the peer sends no more data.
     pub(super) fn on_shutdown(&mut self, io: &mut Io<'_, Packet>, cumulative: u64) {
         match self.state {
             State::Established | State::ShutdownPending => self.state = State::ShutdownReceived,
@@ -63,13 +64,13 @@ impl Association {
             _ => return,
         }
         let window = u32::try_from(self.peer.window + self.flight()).unwrap_or(u32::MAX);
-        // It carries no gap reports: earlier reports stay valid.
+        // A SHUTDOWN has no gap blocks: earlier gap reports stay valid.
         let reported = self.sent.iter().filter(|s| s.fate == Fate::Acked && s.data.tsn >= cumulative);
         let gaps = reported.map(|s| (s.data.tsn, s.data.tsn + 1)).collect();
         self.on_sack(io, &Sack { cumulative, window, gaps, ..Sack::default() });
     }
 
-    /// A SHUTDOWN ACK: the answer is SHUTDOWN COMPLETE, and the association is gone.
+    /// Processes a SHUTDOWN ACK: replies with SHUTDOWN COMPLETE and deletes the association.
     pub(super) fn on_shutdown_ack(&mut self, io: &mut Io<'_, Packet>) {
         if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
             self.send_alone(io, self.data_path, Chunk::ShutdownComplete { reflected: false });
@@ -77,20 +78,20 @@ impl Association {
         }
     }
 
-    /// A SHUTDOWN COMPLETE.
+    /// Processes a SHUTDOWN COMPLETE.
     pub(super) fn on_shutdown_complete(&mut self) {
         if self.state == State::ShutdownAckSent {
             self.end(false);
         }
     }
 
-    /// Data while SHUTDOWN is under way: the peer has not seen it (section 9.2).
+    /// Retransmits SHUTDOWN after data in state SHUTDOWN-SENT: the peer has not received it (section 9.2).
     pub(super) fn repeat_shutdown(&mut self, io: &mut Io<'_, Packet>) {
         self.control.tries = 0;
         self.send_shutdown(io);
     }
 
-    /// A packet for which there is no association (section 8.4).
+    /// Replies to a packet for which there is no association (section 8.4).
     pub(super) fn out_of_the_blue(&mut self, io: &mut Io<'_, Packet>, packet: &Packet, path: u8) {
         let answer = |chunk| Packet {
             ports: self.ports,

@@ -1,4 +1,5 @@
-//! Timers of an association: T1, T2, T3-rtx, delayed SACK, heartbeats, lifetimes (RFC 9260 sections 4, 6.3, 8.3).
+//! Timer dispatch of an association: T1, T2, T3-rtx, delayed SACK, heartbeats, probes, message lifetimes (RFC
+//! 9260 sections 4, 6.3, 8.3).
 
 use super::{Association, Fate, State};
 use crate::chunk::Packet;
@@ -8,7 +9,7 @@ use base::truth::Cause;
 use transport::Io;
 
 impl Association {
-    /// The earliest of all timers.
+    /// Earliest deadline of all timers.
     pub(super) fn earliest(&self) -> Time {
         let paths = self.paths.iter().map(|path| path.timer.deadline().min(path.beat_due)).min();
         let lifetimes = if self.associated() { self.lifetime() } else { Time::NEVER };
@@ -31,7 +32,7 @@ impl Association {
         self.outbound.next_expiry().min(sent)
     }
 
-    /// Runs every timer that is due.
+    /// Processes every timer that has expired.
     pub(super) fn on_timers(&mut self, io: &mut Io<'_, Packet>) {
         if self.control.deadline <= io.now {
             match self.state {
@@ -56,7 +57,8 @@ impl Association {
     }
 
     //= RFC 9260 section 6.3.3: E1 the window shrinks, E2 the timer backs off, E3 the earliest chunks are sent again
-    /// T3-rtx of a path has expired: everything outstanding there is to be sent again, the oldest packet at once.
+    /// Processes an expiry of T3-rtx of a path: marks all its outstanding chunks for retransmission, and
+    /// sends the oldest packet at once.
     fn on_t3(&mut self, io: &mut Io<'_, Packet>, path: u8) {
         let index = usize::from(path);
         self.paths[index].timer.stop();
@@ -66,7 +68,7 @@ impl Association {
                 self.probe = true;
                 return;
             }
-            // A FORWARD TSN was not answered.
+            // The last FORWARD TSN was not acknowledged.
             self.queue_forward();
             if self.advanced > self.una {
                 self.paths[index].timer.restart(io.now);
@@ -89,7 +91,7 @@ impl Association {
         let expirations = self.paths[index].errors + 1;
         io.record(|| Event::RtoFired { seq: first, rto, expirations });
         //= RFC 9260 section 6.1, A: probes of a closed window are no errors while the peer goes on to answer
-        let probed = self.peer.closed && std::mem::take(&mut self.peer.heard);
+        let probed = self.peer.closed && std::mem::take(&mut self.peer.answered);
         if !probed && self.error_on(path) {
             io.record(|| Event::GaveUp { seq: first });
             self.end(true);
@@ -98,11 +100,11 @@ impl Association {
         self.suspect_black_hole(io.now, path);
         self.record_window(io, index);
         self.rush = Some(if self.paths.len() > 1 { self.alternative(path) } else { path });
-        // Another path has a window of its own.
+        // Another path has its own congestion window.
         self.single = self.rush == Some(path);
     }
 
-    /// Window and timer of a path, for the trace.
+    /// Records window and timer of a path in the trace.
     pub(super) fn record_window(&self, io: &mut Io<'_, Packet>, index: usize) {
         let path = &self.paths[index];
         let word = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);

@@ -1,4 +1,5 @@
-//! Transmission (RFC 9260 sections 6.1, 6.10): bundling of chunks into the next packet, within rwnd and cwnd.
+//! Transmission of packets by an association (RFC 9260 sections 6.1, 6.10): choice of DATA chunks within rwnd
+//! and cwnd, bundling, control chunks, bursts.
 
 use super::{Association, Fate, Sent, State};
 use crate::chunk::{Chunk, Data, IP_HEADER, Packet};
@@ -8,7 +9,7 @@ use base::{Span, Time};
 use transport::Io;
 use transport::endpoint::Outgoing;
 
-/// ECN-capable transport (RFC 3168 section 5).
+/// Codepoint ECT(0) (RFC 3168 section 5).
 const ECT0: u8 = 2;
 
 impl Association {
@@ -18,7 +19,7 @@ impl Association {
         self.emit(io, path, packet);
     }
 
-    /// Gives a packet its size and hands it over.
+    /// Sends a packet with its size, lifetime and ECN codepoint.
     pub(super) fn emit(&mut self, io: &mut Io<'_, Packet>, path: u8, packet: Packet) {
         let size = match (packet.chunks.as_slice(), self.config.data_header, self.config.sack_size) {
             ([Chunk::Data(data)], Some(header), _) => data.len + header,
@@ -38,7 +39,7 @@ impl Association {
         });
     }
 
-    /// Lifetime of a packet: the longest lifetime in it, if all its messages have one.
+    /// Lifetime of a packet: the longest lifetime of its messages, if all of them have one.
     fn lifetime_of(&self, now: Time, packet: &Packet) -> Option<Span> {
         let mut longest = None;
         for data in packet.data() {
@@ -48,11 +49,11 @@ impl Association {
         longest.map(|expires: Time| if expires > now { expires.since(now) } else { Span::ZERO })
     }
 
-    /// Sends all that may be sent now.
+    /// Sends all packets that the windows allow.
     pub(super) fn flush(&mut self, io: &mut Io<'_, Packet>) {
         self.fit_chunks();
         if self.may_send() {
-            self.give_up_expired(io.now);
+            self.abandon_expired(io.now);
             let limits: Vec<u64> = self.paths.iter().map(|path| self.limit(path)).collect();
             let mut new_packets =
                 if self.config.burst == Burst::Packets { self.config.max_burst } else { u32::MAX };
@@ -74,13 +75,13 @@ impl Association {
         if self.advanced > self.una && self.paths.iter().all(|path| path.timer.deadline().is_never()) {
             self.paths[usize::from(self.data_path)].timer.restart(io.now);
         }
-        self.wind_down(io);
+        self.continue_shutdown(io);
         self.flush_control(io);
     }
 
-    /// Answers a packet that lets no data out.
+    /// Sends only control chunks after a packet that releases no data.
     pub(super) fn flush_quietly(&mut self, io: &mut Io<'_, Packet>) {
-        self.wind_down(io);
+        self.continue_shutdown(io);
         self.flush_control(io);
     }
 
@@ -95,7 +96,8 @@ impl Association {
         }
     }
 
-    /// Chunks that go before data, as far as there is room beside them: acknowledgement and control (section 6.10).
+    /// Chunks that precede data in a packet with `used` bytes, as far as they fit: acknowledgement and
+    /// control (section 6.10).
     fn companions(&mut self, path: u8, used: u32) -> Vec<Chunk> {
         let mut chunks = Vec::new();
         let mut room = self.packet_room(path).saturating_sub(used);
@@ -120,12 +122,12 @@ impl Association {
         chunks
     }
 
-    /// Room for the largest acknowledgement that may be owed now.
+    /// Reserve for the largest acknowledgement that may be due now, bytes.
     fn sack_room(&self) -> u32 {
         self.receipt.sack_size(&self.config) + if self.receipt.marked.is_some() { 8 } else { 0 }
     }
 
-    /// A SACK, and the ECN-Echo for the peer.
+    /// The SACK, and the ECN-Echo for the peer.
     fn acknowledgement(&mut self) -> Vec<Chunk> {
         let room = self.room();
         let window = if room < self.config.packet() { 0 } else { room };
@@ -137,7 +139,7 @@ impl Association {
         }
     }
 
-    /// Sends the remaining control chunks, and a due SACK.
+    /// Sends the remaining control chunks, and a SACK that is due.
     fn flush_control(&mut self, io: &mut Io<'_, Packet>) {
         if self.receipt.due && self.associated() {
             let chunks = self.acknowledgement();
@@ -153,7 +155,8 @@ impl Association {
         }
     }
 
-    /// Chooses the DATA chunks of the next packet, and marks them as sent; `new`: new data may be among them.
+    /// Chooses the DATA chunks of the next packet, and records them as sent. With `new`, new data are
+    /// allowed.
     fn select(&mut self, now: Time, limits: &[u64], new: bool) -> Option<(u8, Vec<Data>)> {
         let rushed = self.rush.take();
         let mut chosen = Vec::new();
@@ -182,7 +185,7 @@ impl Association {
         (!chosen.is_empty()).then_some((path, chosen))
     }
 
-    /// Path of the oldest chunk to retransmit: after a timeout another path (section 6.4.1).
+    /// Path for the oldest chunk to retransmit: another path after a timeout (section 6.4.1).
     fn resend_path(&self) -> Option<u8> {
         let sent = self.sent.iter().find(|sent| sent.fate == Fate::Resend)?;
         let elsewhere = matches!(sent.data.cause, Cause::Timeout | Cause::GoBackN);
@@ -222,7 +225,7 @@ impl Association {
         }
     }
 
-    /// Cuts the next new chunk, if the windows have room for it.
+    /// Takes the next new chunk from the stream queues, if the windows have room for it.
     fn select_new(&mut self, now: Time, path: u8, limits: &[u64], room: u32) -> Option<Data> {
         let index = usize::from(path);
         let config = self.config.clone();

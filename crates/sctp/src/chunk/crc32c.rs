@@ -1,6 +1,6 @@
-//! Checksum CRC32c (RFC 9260 appendix A): the Castagnoli polynomial, reflected, by table.
+//! Checksum CRC32c of SCTP packets (RFC 9260 appendix A): Castagnoli polynomial, reflected, with a table.
 
-/// Remainders of all bytes.
+/// Remainders of all byte values.
 const TABLE: [u32; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -17,7 +17,7 @@ const TABLE: [u32; 256] = {
     table
 };
 
-/// The checksum of these bytes. It stands in the packet least significant byte first.
+/// CRC32c of the bytes. The packet has it least significant byte first.
 pub fn checksum(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| crc >> 8 ^ TABLE[usize::from(crc as u8 ^ byte)])
 }
@@ -26,7 +26,7 @@ pub fn checksum(bytes: &[u8]) -> u32 {
 mod tests {
     use super::checksum;
 
-    /// Vectors of RFC 3720 appendix B.4.
+    /// Test vectors of RFC 3720 appendix B.4.
     #[test]
     fn published_vectors() {
         let ascending: Vec<u8> = (0..32).collect();

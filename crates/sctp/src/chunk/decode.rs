@@ -1,30 +1,31 @@
-//! Bytes to SCTP packets (RFC 9260 sections 3, 6.8, 6.10): every length is checked, since no peer is trusted.
+//! Decoder of SCTP packets (RFC 9260 sections 3, 6.8, 6.10): common header, chunks, parameters, causes, with
+//! every length checked.
 
 use super::encode::{kind, parameter};
 use super::{Chunk, Data, Failure, Init, Opaque, Packet, Sack, crc32c};
 use base::truth::Cause;
 use base::wire::unwrap;
 
-/// Reference points of TSN expansion: the initial TSNs of sender and reader, and TSNs near
-/// which those that arrive lie.
+/// Reference points for expansion of TSNs: initial TSNs of sender and reader, and known offsets near the received
+/// TSNs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Origins {
-    /// Initial sequence numbers.
+    /// Initial TSNs of sender and reader.
     pub initial: [u32; 2],
-    /// The highest offset of each that is known.
+    /// Highest known offset from each initial TSN.
     pub near: [u64; 2],
 }
 
-/// Why bytes are no SCTP packet.
+/// Reason why bytes are no SCTP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Malformed {
     /// Shorter than the length in its headers.
     Short,
-    /// The CRC32c is wrong.
+    /// Wrong CRC32c.
     Checksum,
-    /// A chunk's length is impossible for its type.
+    /// Impossible length for a chunk of this type.
     Length(u8),
-    /// INIT, INIT ACK or SHUTDOWN COMPLETE beside other chunks (section 6.10).
+    /// INIT, INIT ACK or SHUTDOWN COMPLETE bundled with other chunks (section 6.10).
     Bundled,
 }
 
@@ -48,10 +49,10 @@ fn u32_at(b: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(b.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// Reads a packet, from the common header on.
+/// Decodes a packet, from the common header on.
 ///
 /// # Errors
-/// The first thing about the bytes that no SCTP packet has.
+/// First defect found in the bytes.
 pub fn decode(bytes: &[u8], origins: &Origins) -> Result<Packet, Malformed> {
     let word = |at| u32_at(bytes, at).ok_or(Malformed::Short);
     let ports = [u16_at(bytes, 0).ok_or(Malformed::Short)?, u16_at(bytes, 2).ok_or(Malformed::Short)?];
@@ -127,7 +128,7 @@ fn chunk(kind: u8, flags: u8, value: &[u8], origins: &Origins) -> Option<Chunk> 
     })
 }
 
-/// The parameters in these bytes: type, the whole of it without padding.
+/// Parameters in these bytes: type, and the whole parameter without padding.
 fn parameters(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let (kind, length) = (u16_at(bytes, 0)?, usize::from(u16_at(bytes, 2)?));
@@ -137,12 +138,12 @@ fn parameters(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// The value of the first parameter of this type.
+/// Value of the first parameter of this type.
 fn find(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
     parameters(bytes).find(|(kind, _)| *kind == wanted).map(|(_, whole)| &whole[4..])
 }
 
-/// INIT, or INIT ACK with the parameters that it reports.
+/// INIT, or with `reports` an INIT ACK with the parameters that it reports as unrecognized.
 fn init(value: &[u8], reports: bool) -> Option<Init> {
     let mut init = Init {
         tag: u32_at(value, 0)?,
@@ -185,7 +186,7 @@ fn sack(value: &[u8], of_own: impl Fn(u32) -> u64) -> Option<Sack> {
     if copies.len() != 4 * duplicates {
         return None;
     }
-    // Offset 1 would be the cumulative TSN itself; a block that ends before it begins is ignored.
+    // Offset 1 would be the cumulative TSN itself; a block whose end is before its start is ignored.
     let gap = |b: &[u8]| {
         let (start, end) = (u64::from(u16_at(b, 0)?), u64::from(u16_at(b, 2)?));
         (start > 1 && end >= start).then(|| (cumulative + start - 1, cumulative + end))

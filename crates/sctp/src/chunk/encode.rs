@@ -1,4 +1,4 @@
-//! SCTP packets to bytes (RFC 9260 section 3): chunks with their parameters and padding, and the CRC32c.
+//! Encoder of SCTP packets (RFC 9260 section 3): chunks with parameters and padding, and the CRC32c.
 
 use super::{Chunk, Failure, Init, Packet, crc32c};
 
@@ -35,12 +35,12 @@ pub(super) mod parameter {
     pub(in crate::chunk) const FORWARD_TSN: u16 = 0xc000;
 }
 
-/// The number on the wire of an offset from an initial number.
+/// TSN on the wire of an offset from an initial TSN.
 fn wire(initial: u32, offset: u64) -> u32 {
     initial.wrapping_add(offset as u32)
 }
 
-/// Appends the packet.
+/// Appends the bytes of the packet.
 pub(super) fn encode(packet: &Packet, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend(packet.ports[0].to_be_bytes());
@@ -108,7 +108,7 @@ fn value(chunk: &Chunk, [own, peer]: [u32; 2], out: &mut Vec<u8>) {
             out.extend(sack.window.to_be_bytes());
             out.extend((sack.gaps.len() as u16).to_be_bytes());
             out.extend((sack.duplicates.len() as u16).to_be_bytes());
-            // Offsets from the cumulative TSN ack, which is one below `cumulative`.
+            // Offsets from the Cumulative TSN Ack, which is `cumulative` minus 1.
             for (from, to) in &sack.gaps {
                 out.extend(((from - sack.cumulative + 1) as u16).to_be_bytes());
                 out.extend(((to - sack.cumulative) as u16).to_be_bytes());
@@ -161,8 +161,8 @@ fn init(init: &Init, out: &mut Vec<u8>) {
     }
 }
 
-/// A parameter or cause: type, length, value. The padding of the one before is a part of the chunk, that of the last is not
-/// (section 3.2).
+/// Appends a parameter or cause: type, length, value. Padding between parameters counts in the chunk length,
+/// padding of the last parameter does not (section 3.2).
 fn parameter(kind: u16, value: &[u8], out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(4), 0);
     out.extend(kind.to_be_bytes());

@@ -1,4 +1,5 @@
-//! Chunks and packets of SCTP in terms of the model (RFC 9260 section 3, RFC 3758 section 3.2, RFC 4820).
+//! Chunks and packets of SCTP in the model (RFC 9260 section 3, RFC 3758 section 3.2, RFC 4820): fields,
+//! sizes, and the packet body for the network.
 
 pub mod crc32c;
 mod decode;
@@ -11,100 +12,100 @@ use base::packet::Flags;
 use base::truth::Cause;
 use std::sync::Arc;
 
-/// Common header, bytes (RFC 9260 section 3.1).
+/// Length of the common header, bytes (RFC 9260 section 3.1).
 pub const COMMON_HEADER: u32 = 12;
-/// Header of a DATA chunk, bytes (section 3.3.1).
+/// Length of a DATA chunk's header, bytes (section 3.3.1).
 pub const DATA_HEADER: u32 = 16;
-/// Header of IPv4, bytes.
+/// Length of an IPv4 header, bytes.
 pub const IP_HEADER: u32 = 20;
-/// Bytes that only their sender understands: a state cookie, the information of a heartbeat, a chunk or parameter of unknown
-/// type. The peer repeats them as they are.
+/// Opaque bytes that the peer returns unchanged: a state cookie, the information of a heartbeat, a chunk or
+/// parameter of unknown type.
 pub type Opaque = Arc<[u8]>;
 
 /// A DATA chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Data {
-    /// Transmission sequence number, counted from the sender's initial one.
+    /// Transmission sequence number as offset from the sender's initial TSN.
     pub tsn: u64,
     /// Stream identifier.
     pub stream: u16,
-    /// Stream sequence number, without wrap; 0 of an unordered message.
+    /// Stream sequence number, without wrap; 0 for an unordered message.
     pub ssn: u64,
-    /// First fragment of its message.
+    /// Whether it is the first fragment of its message.
     pub begin: bool,
-    /// Last fragment of its message.
+    /// Whether it is the last fragment of its message.
     pub end: bool,
-    /// Its message may be delivered out of order.
+    /// Whether its message may be delivered out of order.
     pub unordered: bool,
-    /// The receiver is asked to acknowledge at once (RFC 7053).
+    /// Whether the receiver should acknowledge at once (RFC 7053).
     pub immediate: bool,
     /// Bytes of user data.
     pub len: u32,
-    /// The number of its message at the sender, carried as the payload protocol identifier; 0 of bulk data.
+    /// Number of its message at the sender, carried as payload protocol identifier; 0 for bulk data.
     pub ppid: u32,
-    /// Why this copy was sent; not on the wire.
+    /// Cause of this transmission; not on the wire.
     pub cause: Cause,
 }
 
 /// INIT and INIT ACK (sections 3.3.2, 3.3.3).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Init {
-    /// Verification tag that the peer is to use.
+    /// Verification tag that the peer must use.
     pub tag: u32,
-    /// Advertised receiver window, bytes.
+    /// Advertised receiver window credit, bytes.
     pub window: u32,
-    /// Outbound streams.
+    /// Number of outbound streams.
     pub outbound: u16,
-    /// Most inbound streams.
+    /// Maximum number of inbound streams.
     pub inbound: u16,
-    /// Initial transmission sequence number, as on the wire.
+    /// Initial TSN, as on the wire.
     pub initial: u32,
-    /// Addresses of the sender.
+    /// Number of addresses of the sender.
     pub addresses: u8,
-    /// The sender is capable of ECN (appendix A of RFC 4960).
+    /// Whether the sender supports ECN (RFC 4960 appendix A).
     pub ecn: bool,
-    /// The sender supports FORWARD TSN (RFC 3758).
+    /// Whether the sender supports FORWARD TSN (RFC 3758).
     pub forward_tsn: bool,
-    /// Parameters of unknown types that are to be reported (section 3.2.2): of an INIT those it has, of an INIT ACK those it
-    /// reports.
+    /// Parameters of unknown types that must be reported (section 3.2.2). In an INIT: the parameters
+    /// themselves. In an INIT ACK: the parameters that it reports.
     pub unrecognized: Vec<Opaque>,
 }
 
 /// A SACK (section 3.3.4).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Sack {
-    /// Everything below was received: the cumulative TSN ack plus one.
+    /// One past the Cumulative TSN Ack: all TSNs below were received.
     pub cumulative: u64,
-    /// Advertised receiver window, bytes.
+    /// Advertised receiver window credit, bytes.
     pub window: u32,
-    /// Received ranges `[from, to)` above, ascending.
+    /// Received ranges `[from, to)` above `cumulative`, ascending.
     pub gaps: Vec<(u64, u64)>,
-    /// Duplicates received since the last SACK.
+    /// Duplicate TSNs received since the last SACK.
     pub duplicates: Vec<u64>,
 }
 
-/// Distinguished causes of ERROR and ABORT (section 3.3.10).
+/// Causes of ERROR and ABORT that the model distinguishes (section 3.3.10).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Failure {
     /// Invalid stream identifier (1).
     InvalidStream(u16),
-    /// Stale cookie: its staleness in microseconds (3).
+    /// Stale cookie (3), with the staleness in microseconds.
     StaleCookie(u32),
     /// Invalid or unresolvable mandatory parameter (7).
     InvalidParameter,
-    /// A chunk of unknown type (6), with its first bytes.
+    /// Chunk of unknown type (6), with its first bytes.
     UnrecognizedChunk(Opaque),
     /// COOKIE ECHO during a shutdown (10).
     ShuttingDown,
     /// Restart of an association with new addresses (11).
     NewAddresses,
-    /// A DATA chunk without user data (9), with its number as on the wire.
+    /// DATA chunk without user data (9), with its TSN as on the wire.
     NoUserData(u32),
-    /// The user requests an abort (12).
+    /// User-initiated abort (12).
     UserAbort,
     /// Protocol violation (13).
     ProtocolViolation,
-    /// Any other, by its code.
+    /// Another cause, by its code.
     Other(u16),
 }
 
@@ -115,7 +116,7 @@ pub enum Chunk {
     Data(Data),
     /// INIT.
     Init(Init),
-    /// INIT ACK with its cookie.
+    /// INIT ACK with the state cookie.
     InitAck(Init, Opaque),
     /// SACK.
     Sack(Sack),
@@ -123,14 +124,14 @@ pub enum Chunk {
     Heartbeat(Opaque),
     /// HEARTBEAT ACK.
     HeartbeatAck(Opaque),
-    /// ABORT; with the T bit, the tag is the peer's own.
+    /// ABORT.
     Abort {
-        /// The T bit.
+        /// T bit: the verification tag is the peer's own.
         reflected: bool,
-        /// Reason, if given.
+        /// Error cause, if given.
         cause: Option<Failure>,
     },
-    /// SHUTDOWN: everything below this was received.
+    /// SHUTDOWN: all TSNs below this one were received.
     Shutdown(u64),
     /// SHUTDOWN ACK.
     ShutdownAck,
@@ -140,31 +141,32 @@ pub enum Chunk {
     CookieEcho(Opaque),
     /// COOKIE ACK.
     CookieAck,
-    /// ECNE: the lowest number that came in a marked packet.
+    /// ECNE: lowest TSN received in a marked packet.
     Ecne(u64),
-    /// CWR: the highest TSN known to be marked.
+    /// CWR: highest TSN known to be marked.
     Cwr(u64),
-    /// SHUTDOWN COMPLETE; with the T bit, the tag is the peer's own.
+    /// SHUTDOWN COMPLETE.
     ShutdownComplete {
-        /// The T bit.
+        /// T bit: the verification tag is the peer's own.
         reflected: bool,
     },
-    /// FORWARD TSN (RFC 3758): everything below is given up, and of these streams everything up to these numbers.
+    /// FORWARD TSN (RFC 3758): all TSNs below this one are abandoned; on each listed stream, all messages up
+    /// to this stream sequence number.
     ForwardTsn(u64, Vec<(u16, u64)>),
-    /// PAD (RFC 4820): its number of padding bytes.
+    /// PAD (RFC 4820), with its number of padding bytes.
     Pad(u16),
-    /// A chunk of unknown type: its type, flags and value. The two highest bits of the type select its treatment
+    /// Chunk of unknown type: type, flags and value. The two highest bits of the type select its treatment
     /// (section 3.2).
     Unknown(u8, u8, Opaque),
 }
 
-/// To a multiple of four: chunks are padded (section 3.2).
+/// Length rounded up to a multiple of four: chunks are padded (section 3.2).
 pub const fn padded(bytes: u32) -> u32 {
     bytes.div_ceil(4) * 4
 }
 
 impl Chunk {
-    /// Bytes on the wire, padding included.
+    /// Length on the wire, padding included, bytes.
     pub fn size(&self) -> u32 {
         match self {
             Chunk::Data(data) => padded(DATA_HEADER + data.len),
@@ -183,14 +185,14 @@ impl Chunk {
         }
     }
 
-    /// Whether it may share a packet with others (section 6.10).
+    /// Whether the chunk may be bundled with other chunks (section 6.10).
     pub fn bundles(&self) -> bool {
         !matches!(self, Chunk::Init(_) | Chunk::InitAck(..) | Chunk::ShutdownComplete { .. })
     }
 }
 
 impl Init {
-    /// Bytes of the chunk without a cookie: addresses, ECN and FORWARD TSN are parameters.
+    /// Length of the chunk without a cookie, bytes: addresses, ECN and FORWARD TSN are parameters.
     fn size(&self) -> u32 {
         let addresses = if self.addresses > 1 { 8 * u32::from(self.addresses) } else { 0 };
         let reports: u32 = self.unrecognized.iter().map(|p| padded(4 + p.len() as u32)).sum();
@@ -215,20 +217,21 @@ pub struct Packet {
     pub ports: [u16; 2],
     /// Verification tag.
     pub tag: u32,
-    /// Initial sequence numbers of the sender and of its peer: what offsets are counted from on the wire.
+    /// Initial TSNs of the sender and of its peer, from which offsets are counted.
     pub initial: [u32; 2],
-    /// Its chunks, in order; at least one.
+    /// Chunks in order; at least one.
     pub chunks: Vec<Chunk>,
-    /// Routers may cut it up: it is larger than its path's MTU, and its chunks cannot be made smaller (section 6.9).
+    /// Whether routers may fragment the packet: it exceeds its path's MTU, and its chunks cannot be made
+    /// smaller (section 6.9).
     pub divisible: bool,
 }
 
 impl Packet {
-    /// Bytes with the common header, without the IP header.
+    /// Length with the common header, without the IP header, bytes.
     pub fn size(&self) -> u32 {
         COMMON_HEADER + self.chunks.iter().map(Chunk::size).sum::<u32>()
     }
-    /// Its DATA chunks.
+    /// DATA chunks of the packet.
     pub fn data(&self) -> impl Iterator<Item = &Data> {
         self.chunks.iter().filter_map(|chunk| if let Chunk::Data(data) = chunk { Some(data) } else { None })
     }

@@ -1,5 +1,5 @@
-//! Options and profiles of an SCTP endpoint: the parameters of RFC 9260 section 16, and what earlier specifications and the ns-2
-//! module did otherwise.
+//! Options of an SCTP endpoint: parameters of RFC 9260 section 16, and choices between it, earlier
+//! specifications, Linux and the ns-2 module.
 
 mod profile;
 
@@ -9,7 +9,7 @@ use base::Span;
 use transport::tcp::config::RtoConfig;
 
 base::named! {
-    /// How large the first congestion window is.
+    /// Initial congestion window.
     pub enum InitialWindow {
         /// min(4 MTU, max(2 MTU, 4404 B)) (RFC 9260 section 7.2.1).
         Rfc9260 = "rfc9260",
@@ -21,21 +21,21 @@ base::named! {
 }
 
 base::named! {
-    /// What congestion control counts as one packet.
+    /// Unit of a packet in congestion control.
     pub enum WindowUnit {
-        /// The most user data that a packet holds, PMDCS (RFC 9260 section 7.2).
+        /// Maximum user data of a packet, PMDCS (RFC 9260 section 7.2).
         Payload = "payload",
-        /// The whole packet (RFC 4960 section 7.2, as Linux has it).
+        /// The whole IP packet (RFC 4960 section 7.2, as in Linux).
         Mtu = "mtu",
     }
 }
 
 base::named! {
-    /// Which chunks ask to be acknowledged at once while the association closes (RFC 7053 section 4).
+    /// Chunks with the I bit (acknowledge at once) while the association closes (RFC 7053 section 4).
     pub enum Immediate {
-        /// The last one.
+        /// The last chunk.
         Last = "last",
-        /// All of them, as in Linux.
+        /// All chunks, as in Linux.
         All = "all",
     }
 }
@@ -53,27 +53,28 @@ base::named! {
 }
 
 base::named! {
-    /// Which missing chunks a SACK counts against.
+    /// Missing chunks that a SACK counts.
     pub enum Missing {
-        /// Those below the highest number that it newly acknowledges (RFC 9260 section 7.2.4, HTNA).
+        /// Chunks below the highest TSN that the SACK newly acknowledges (RFC 9260 section 7.2.4, HTNA).
         HighestNewlyAcked = "highest-newly-acked",
-        /// Those below the highest number that it reports (RFC 2960 section 7.2.4).
+        /// Chunks below the highest TSN that the SACK reports (RFC 2960 section 7.2.4).
         HighestReported = "highest-reported",
     }
 }
 
 base::named! {
-    /// Effect of a further timeout of one flight on the slow-start threshold.
+    /// Effect of a repeated timeout of one flight on the slow-start threshold.
     pub enum Repeated {
-        /// It halves the window again, which is one packet: the threshold becomes the least one (RFC 9260 section 7.2.3).
+        /// Halves the window of one packet again: the threshold becomes the least one (RFC 9260 section
+        /// 7.2.3).
         Reduces = "reduces",
-        /// Nothing: only a window of more than one packet is halved.
+        /// No effect: only a window of more than one packet is halved.
         Keeps = "keeps",
     }
 }
 
 base::named! {
-    /// Who judges whether a retransmission timeout was spurious.
+    /// Detector of spurious retransmission timeouts.
     pub enum Spurious {
         /// No detector.
         None = "none",
@@ -85,7 +86,7 @@ base::named! {
 base::named! {
     /// Response to a timeout judged spurious.
     pub enum Response {
-        /// Nothing.
+        /// No response.
         None = "none",
         /// Congestion window and threshold are restored.
         Restore = "restore",
@@ -93,61 +94,63 @@ base::named! {
 }
 
 base::named! {
-    /// How the MTU of a path is learned.
+    /// Discovery of a path's MTU.
     pub enum PathMtu {
-        /// By ICMP errors; packets must not be cut up (RFC 9260 section 7.3, RFC 1191).
+        /// By ICMP errors; routers must not fragment packets (RFC 9260 section 7.3, RFC 1191).
         Icmp = "icmp",
         /// By ICMP errors, and by probes that routers need not answer (RFC 8899).
         Probe = "probe",
-        /// It is not: routers fragment larger packets.
+        /// No discovery: routers fragment larger packets.
         Off = "off",
     }
 }
 
-/// The options of one endpoint. Both ends of an association have the same.
+/// Options of an endpoint. Both ends of an association have equal options.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
-    /// Largest IP packet, bytes: that of the interface, or less once a path has shown a smaller one.
+    /// MTU, bytes: that of the interface, or the smallest path MTU once known.
     pub mtu: u32,
-    /// How the MTU of a path is learned.
+    /// Discovery of a path's MTU.
     pub path_mtu: PathMtu,
-    /// PROBE_TIMER: how long the answer to a probe is waited for (RFC 8899 section 5.1.1).
+    /// PROBE_TIMER: maximum wait for the acknowledgement of a probe (RFC 8899 section 5.1.1).
     pub probe_timer: Span,
-    /// Maximum bytes of user data in a DATA chunk; none: the capacity of an unbundled chunk in the MTU.
+    /// Maximum user data of a DATA chunk, bytes; none: the capacity of a packet with one chunk.
     pub chunk: Option<u32>,
-    /// IP packet of a single DATA chunk beyond its user data, bytes; none: real sizes.
+    /// Length of an IP packet with one DATA chunk minus its user data, bytes; none: real sizes.
     pub data_header: Option<u32>,
-    /// IP packet of a SACK alone, bytes; none: real sizes.
+    /// Length of an IP packet with a SACK only, bytes; none: real sizes.
     pub sack_size: Option<u32>,
-    /// Several DATA chunks share a packet.
+    /// Whether several DATA chunks share a packet.
     pub bundle: bool,
-    /// Receive buffer, bytes: the first a_rwnd.
+    /// Receive buffer, bytes: the initial a_rwnd.
     pub window: u64,
-    /// Headers of chunks count against the window, as in ns-2.
+    /// Whether chunk headers count in the window, as in ns-2.
     pub window_counts_headers: bool,
-    /// What congestion control counts as one packet.
+    /// Unit of a packet in congestion control.
     pub window_unit: WindowUnit,
-    /// First congestion window.
+    /// Initial congestion window.
     pub initial_window: InitialWindow,
-    /// First slow-start threshold, bytes; none: the peer's window.
+    /// Initial slow-start threshold, bytes; none: the peer's window.
     pub initial_threshold: Option<u64>,
     /// Least slow-start threshold after a loss, packets.
     pub least_threshold: u32,
-    /// What repeated timeouts do to the threshold.
+    /// Effect of repeated timeouts on the threshold.
     pub repeated_timeouts: Repeated,
-    /// Misses that make a fast retransmit.
+    /// Number of missing reports that cause a fast retransmit.
     pub missing_reports: u32,
-    /// Which chunks a SACK counts as missing.
+    /// Chunks that a SACK counts as missing.
     pub missing: Missing,
-    /// The window shrinks once for all losses of a flight, and does not grow before their end (RFC 9260 section 7.2.4).
+    /// Whether the window is reduced once for all losses of a flight, and does not grow before recovery ends
+    /// (RFC 9260 section 7.2.4).
     pub fast_recovery: bool,
-    /// The window grows only if it was used up (section 7.2.1).
+    /// Whether the window grows only if it was fully used (section 7.2.1).
     pub grows_if_full: bool,
-    /// It grows with gap reports too, not only when the cumulative number advances (RFC 8540 section 3.22).
+    /// Whether the window also grows with gap reports, not only when the cumulative TSN advances (RFC 8540
+    /// section 3.22).
     pub grows_on_gaps: bool,
-    /// The window shrinks in pauses of the application (section 7.2.1).
+    /// Whether the window is reduced while the application is idle (section 7.2.1).
     pub idle_decay: bool,
-    /// A SACK that acknowledges nothing new lets new data out, if the window has room.
+    /// Whether a SACK without new acknowledgements releases new data if the window has room.
     pub sends_on_duplicates: bool,
     /// Quantity bounded by the burst limit.
     pub burst: Burst,
@@ -155,21 +158,22 @@ pub struct Config {
     pub max_burst: u32,
     /// Number of packets per SACK.
     pub sack_every: u32,
-    /// The longest wait before a SACK.
+    /// Maximum delay of a SACK.
     pub sack_delay: Span,
-    /// The first packet with data of an association is acknowledged at once.
+    /// Whether the first packet with data of an association is acknowledged at once.
     pub sacks_first: bool,
-    /// Most gap blocks in a SACK.
+    /// Maximum number of gap blocks in a SACK.
     pub gap_blocks: u32,
-    /// A fast retransmission of the oldest outstanding chunk restarts T3-rtx (RFC 9260 section 7.2.4, step 4).
+    /// Whether a fast retransmission of the oldest outstanding chunk restarts T3-rtx (RFC 9260 section 7.2.4,
+    /// step 4).
     pub restarts_on_fast: bool,
-    /// Chunks that were acknowledged while they waited to be sent again open the congestion window.
+    /// Whether chunks acknowledged while marked for retransmission increase the congestion window.
     pub counts_marked: bool,
-    /// A SACK reports duplicates.
+    /// Whether a SACK reports duplicates.
     pub reports_duplicates: bool,
-    /// Which chunks ask to be acknowledged at once while the association closes.
+    /// Chunks with the I bit while the association closes.
     pub immediate: Immediate,
-    /// The retransmission timer: RTO.Initial, RTO.Min, RTO.Max.
+    /// Retransmission timer: RTO.Initial, RTO.Min, RTO.Max.
     pub rto: RtoConfig,
     /// Path.Max.Retrans.
     pub path_max_retransmissions: u32,
@@ -179,14 +183,14 @@ pub struct Config {
     pub init_max_retransmissions: u32,
     /// HB.interval; none: no heartbeats.
     pub heartbeat: Option<Span>,
-    /// The end that opens the association sends a HEARTBEAT first. Data wait for its answer, which is timed (ns-2.35; RFC 9260
-    /// section 5.4 asks for it on further addresses only).
+    /// Whether the active end sends a HEARTBEAT first. Data wait for its acknowledgement, which yields an RTT
+    /// sample (ns-2.35; RFC 9260 section 5.4 requires it for further addresses only).
     pub verifies_path: bool,
     /// Valid.Cookie.Life.
     pub cookie_life: Span,
-    /// Outbound streams.
+    /// Number of outbound streams.
     pub streams: u16,
-    /// Network paths between the ends.
+    /// Number of network paths between the ends.
     pub paths: u8,
     /// Explicit congestion notification (RFC 4960 appendix A).
     pub ecn: bool,
@@ -194,17 +198,17 @@ pub struct Config {
     pub forward_tsn: bool,
     /// Detector of spurious timeouts.
     pub spurious: Spurious,
-    /// Response to them.
+    /// Response to a spurious timeout.
     pub response: Response,
 }
 
 impl Config {
-    /// The options of a profile.
+    /// Options of a profile; `None` for an unknown name.
     pub fn profile(name: &str) -> Option<Config> {
         PROFILES.iter().find(|(known, _, _)| *known == name).map(|(_, _, make)| make())
     }
 
-    /// Most bytes of user data in one DATA chunk: a multiple of four, at least four.
+    /// Maximum user data of a DATA chunk, bytes: a multiple of four, at least four.
     pub fn chunk(&self) -> u32 {
         use crate::chunk::{COMMON_HEADER, DATA_HEADER, IP_HEADER};
         let headers = IP_HEADER + COMMON_HEADER + DATA_HEADER;
@@ -220,7 +224,7 @@ impl Config {
         }
     }
 
-    /// First congestion window, bytes.
+    /// Initial congestion window, bytes.
     pub fn first_window(&self) -> u64 {
         let packet = self.packet();
         match self.initial_window {

@@ -1,4 +1,5 @@
-//! Profiles: option sets named after the specification or program that they follow.
+//! SCTP profiles: sets of options named after the specification or program that they follow (RFC 9260, 4960,
+//! 2960, ns-2, Linux).
 
 use super::{
     Burst, Config, Immediate, InitialWindow, Missing, PathMtu, Repeated, Response, Spurious, WindowUnit,
@@ -6,7 +7,7 @@ use super::{
 use base::Span;
 use transport::tcp::config::{Config as Tcp, RtoConfig};
 
-/// A profile: its name, its documentation, its options.
+/// Profile: name, documentation, and function that returns the options.
 pub type Profile = (&'static str, &'static str, fn() -> Config);
 
 /// All profiles.
@@ -40,12 +41,12 @@ fn timer(initial: Span) -> RtoConfig {
     RtoConfig { initial, min: Span::from_secs(1), max: Span::from_secs(60), ..Tcp::default().rto }
 }
 
-/// RFC 9260 sections 6, 7, 8 and 16.
+/// Options of RFC 9260 sections 6, 7, 8 and 16.
 pub(super) fn rfc9260() -> Config {
     Config {
         mtu: 1500,
         path_mtu: PathMtu::Icmp,
-        // RFC 8899 section 5.1.1: 1 s at least, and about 15 s.
+        // RFC 8899 section 5.1.1: at least 1 s, recommended 15 s.
         probe_timer: Span::from_secs(15),
         chunk: None,
         data_header: None,
@@ -108,7 +109,7 @@ fn rfc2960() -> Config {
     }
 }
 
-/// The study calls its SCTP that of RFC 2960; duplicate SACKs do not clock out new data (section III.B).
+/// The study says that its SCTP follows RFC 2960; duplicate SACKs do not release new data (section III.B).
 fn ns2_2002() -> Config {
     Config {
         path_mtu: PathMtu::Off,
@@ -124,8 +125,9 @@ fn ns2_2002() -> Config {
     }
 }
 
-/// `sctp/sctp.cc` of ns-2.35: its first window, thresholds and missing reports are those of RFC 4960. Its path verification of
-/// April 2007 confirms the only path too, before data leave, so that the timer has a sample before the first chunk.
+/// `sctp/sctp.cc` of ns-2.35: initial window, thresholds and missing reports are those of RFC 4960. Its path
+/// verification of April 2007 also confirms the only path before data are sent, so that the timer has a
+/// sample before the first chunk.
 fn ns2_235() -> Config {
     Config {
         path_mtu: PathMtu::Off,
@@ -140,7 +142,7 @@ fn ns2_235() -> Config {
     }
 }
 
-/// net/sctp of Linux 6.12. The window is half of the default receive buffer, 212992 B.
+/// net/sctp of Linux 6.12. The window is half of the default receive buffer of 212992 B.
 fn linux() -> Config {
     Config {
         window: 106_496,
@@ -151,7 +153,7 @@ fn linux() -> Config {
         gap_blocks: 16,
         // sctp_packet_transmit calls sctp_transport_reset_t3_rtx, which leaves a running timer alone.
         restarts_on_fast: false,
-        // sctp_check_transmitted gets no transport for its list of retransmissions.
+        // sctp_check_transmitted has no transport for its list of retransmissions.
         counts_marked: false,
         immediate: Immediate::All,
         ..rfc4960()

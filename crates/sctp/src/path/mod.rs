@@ -1,5 +1,5 @@
-//! Path: one destination address of the peer (RFC 9260 sections 6.3, 7, 8.2, 8.3), with its congestion window, retransmission
-//! timer, error counter and heartbeats.
+//! Path of an association: one destination address with congestion window, retransmission timer, error
+//! counter and heartbeats (RFC 9260 sections 6.3, 7, 8.2, 8.3).
 
 pub mod search;
 
@@ -14,29 +14,29 @@ use transport::recovery::rto::RtoTimer;
 pub enum Reachability {
     /// No heartbeat was acknowledged yet (section 5.4).
     Unconfirmed,
-    /// Packets reach the peer.
+    /// The peer can be reached.
     Active,
-    /// More retransmissions in a row than Path.Max.Retrans (section 8.2).
+    /// More consecutive errors than Path.Max.Retrans (section 8.2).
     Inactive,
 }
 
-/// The window before a timeout, for a response to a spurious one.
+/// Congestion window and threshold before a timeout, for the response to a spurious timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Saved {
     pub(crate) cwnd: u64,
     pub(crate) threshold: u64,
-    /// The oldest number that was sent again.
+    /// Oldest TSN that the timeout retransmitted.
     pub(crate) tsn: u64,
-    /// It was judged.
+    /// Whether the timeout was judged.
     pub(crate) judged: bool,
 }
 
-/// One destination.
+/// A path to one destination address.
 #[derive(Clone, Debug)]
 pub struct Path {
-    /// Largest IP packet that is known to pass, bytes (section 7.3).
+    /// Largest IP packet known to pass, bytes (section 7.3).
     pub mtu: u32,
-    /// The search for it by probes, if there is one.
+    /// Search for the path MTU by probes, if enabled.
     pub search: Option<Search>,
     /// Congestion window, bytes.
     pub cwnd: u64,
@@ -44,29 +44,29 @@ pub struct Path {
     pub threshold: u64,
     /// Partial_bytes_acked: growth in congestion avoidance (section 7.2.2).
     pub partial: u64,
-    /// Bytes of user data outstanding.
+    /// User data in flight, bytes.
     pub flight: u64,
-    /// T3-rtx.
+    /// T3-rtx timer.
     pub timer: RtoTimer,
-    /// Errors in a row.
+    /// Number of consecutive errors.
     pub errors: u32,
-    /// Whether it is used.
+    /// Reachability of the peer on this path.
     pub reach: Reachability,
-    /// In fast recovery until this number is acknowledged.
+    /// Fast recovery ends when this TSN is acknowledged; `None` outside of recovery.
     pub recovers_to: Option<u64>,
-    /// The number that is timed, and when it was sent (section 6.3.1, C4 and C5).
+    /// TSN of the RTT measurement in progress, and its transmission time (section 6.3.1, C4 and C5).
     pub(crate) timed: Option<(u64, Time)>,
-    /// Before the last timeout.
+    /// Window before the last timeout.
     pub(crate) saved: Option<Saved>,
-    /// No reduction for marks below this number.
+    /// TSN below which an ECN-Echo causes no reduction.
     pub(crate) marks_below: u64,
     /// Due time of the next heartbeat; [`Time::NEVER`] if none.
     pub(crate) beat_due: Time,
-    /// The heartbeat that was not acknowledged yet: its nonce, and when it was sent.
+    /// Heartbeat not yet acknowledged: nonce and transmission time.
     pub(crate) beat: Option<(u64, Time)>,
-    /// Data were sent here since the last heartbeat was due.
+    /// Whether data were sent on this path since the last heartbeat was due.
     pub(crate) used: bool,
-    /// Last time of data on this path.
+    /// Time of the last data sent on this path.
     pub(crate) last_sent: Time,
 }
 
@@ -93,7 +93,7 @@ impl Path {
         }
     }
 
-    /// It may be sent to.
+    /// Whether packets may be sent on this path.
     pub fn is_active(&self) -> bool {
         self.reach == Reachability::Active
     }
@@ -104,7 +104,8 @@ impl Path {
         self.partial = 0;
     }
 
-    /// T3-rtx has expired: the window becomes one packet (section 7.2.3), the timeout doubles (section 6.3.3, E2).
+    /// Processes an expiry of T3-rtx: the window becomes one packet (section 7.2.3), the timeout doubles
+    /// (section 6.3.3, E2).
     pub(crate) fn on_timeout(&mut self, config: &Config, tsn: u64) {
         if self.saved.is_none_or(|saved| saved.judged || saved.tsn != tsn) {
             self.saved = Some(Saved { cwnd: self.cwnd, threshold: self.threshold, tsn, judged: false });
@@ -118,7 +119,8 @@ impl Path {
         self.timer.back_off();
     }
 
-    /// A loss was found by missing reports (section 7.2.4). Within a recovery the window shrinks no further.
+    /// Processes a loss found by missing reports (section 7.2.4). During recovery the window is not reduced
+    /// again.
     pub(crate) fn on_loss(&mut self, config: &Config, highest_sent: u64) {
         if config.fast_recovery && self.recovers_to.is_some() {
             return;
@@ -130,7 +132,8 @@ impl Path {
         }
     }
 
-    /// The peer has seen a mark: as a loss, once for each window (RFC 4960 appendix A).
+    /// Processes an ECN-Echo: reduces the window as after a loss, at most once per window (RFC 4960 appendix
+    /// A).
     pub(crate) fn on_mark(&mut self, config: &Config, tsn: u64, next: u64) {
         if tsn >= self.marks_below {
             self.halve(config);
@@ -139,7 +142,8 @@ impl Path {
         }
     }
 
-    /// New data were acknowledged (sections 7.2.1, 7.2.2). `before` is the flight before that.
+    /// Increases the window for newly acknowledged data (sections 7.2.1, 7.2.2). `before` is the flight
+    /// before the acknowledgement.
     pub(crate) fn grow(&mut self, config: &Config, acked: u64, before: u64) {
         if self.recovers_to.is_some() {
             return;
@@ -163,7 +167,8 @@ impl Path {
     }
 
     //= RFC 9260 section 7.2.1: max(cwnd / 2, 4 * PMDCS) once per RTO without data, ssthresh = cwnd before the first
-    /// Data are about to be sent: the window shrinks for every timeout without any. It never grows by that.
+    /// Reduces the window before data are sent after an idle time, once for each RTO; it never increases the
+    /// window.
     pub(crate) fn after_pause(&mut self, config: &Config, now: Time) {
         let pause = if self.last_sent > now { Span::ZERO } else { now.since(self.last_sent) };
         let periods = pause.as_nanos() / self.timer.timeout().as_nanos().max(1);
@@ -176,18 +181,18 @@ impl Path {
         self.cwnd = self.cwnd.min((self.cwnd >> periods.min(63)).max(least));
     }
 
-    /// Nothing is outstanding here any more (section 7.2.2, the last rule).
+    /// Resets the growth counter when no data are outstanding (section 7.2.2, last rule).
     pub(crate) fn all_acked(&mut self) {
         self.partial = 0;
     }
 
-    /// A round trip was measured: the back-off is over.
+    /// Adds an RTT sample, which ends the back-off.
     pub(crate) fn sample(&mut self, rtt: Span) {
         self.timer.sample(rtt);
         self.timer.end_backoff();
     }
 
-    /// One more error in a row; true if the path is given up by it (section 8.2).
+    /// Counts an error; true if the path becomes inactive by it (section 8.2).
     pub(crate) fn error(&mut self, config: &Config) -> bool {
         self.errors += 1;
         let over = self.errors > config.path_max_retransmissions && self.reach != Reachability::Inactive;
@@ -197,14 +202,14 @@ impl Path {
         over
     }
 
-    /// The peer has acknowledged something that went this way.
+    /// Resets the error counter: the peer has acknowledged data or a heartbeat sent on this path.
     pub(crate) fn reached(&mut self) {
         self.errors = 0;
         self.reach = Reachability::Active;
     }
 
     //= RFC 9260 section 8.3: once per RTO of that address plus HB.interval, with jittering of +/- 50% of the RTO value
-    /// Due time of the next heartbeat. An unconfirmed path is tested once per RTO (section 5.4).
+    /// Schedules the next heartbeat. An unconfirmed path is probed once per RTO (section 5.4).
     pub(crate) fn schedule_beat(&mut self, config: &Config, now: Time, chance: &mut Stream) {
         let unconfirmed = self.reach == Reachability::Unconfirmed;
         let interval = match config.heartbeat {

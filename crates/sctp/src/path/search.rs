@@ -1,13 +1,15 @@
-//! Path MTU discovery by probes (RFC 8899): the search of one network path.
+//! Path MTU search by probes (RFC 8899): phases, probed size, timers and black hole detection of one network
+//! path.
 //!
-//! A probe is a packet of the tested size: a HEARTBEAT, padded by a PAD chunk (RFC 4820). Its answer shows
-//! that the size passes. Three probes in a row without an answer show that it does not; they are no congestion signal.
+//! A probe is a packet of the tested size: a HEARTBEAT and a PAD chunk (RFC 4820). Its acknowledgement shows
+//! that the size passes. Three consecutive probes without an acknowledgement show that it does not; they are
+//! no congestion signal.
 //!
-//! The largest size is tried first, since most paths carry it; then the interval of sizes is halved (section 5.3.2 leaves the
-//! choice open). Sizes are multiples of four bytes, as chunks are.
+//! The largest size is probed first, since most paths carry it; then the search is binary (section 5.3.2
+//! leaves the method open). Sizes are multiples of four bytes, like chunks.
 //!
-//! Departures: a router's message is accepted at once, as without probes, and a probe of its size confirms it. Where a smaller
-//! size than BASE_PLPMTU has passed before, it is the base.
+//! Departures: a router's report is accepted at once, as without probes, and then confirmed by a probe of its
+//! size. If a smaller size than BASE_PLPMTU has passed before, that size is the base.
 
 use base::{Span, Time};
 
@@ -36,11 +38,11 @@ base::named! {
     }
 }
 
-/// A search for the largest packet that a path carries.
+/// Search for the largest packet that a path carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Search {
     phase: Phase,
-    /// MAX_PLPMTU: the largest packet of the interface, bytes.
+    /// MAX_PLPMTU: MTU of the interface, bytes.
     max: u32,
     /// Largest size known to pass, bytes.
     low: u32,
@@ -48,16 +50,16 @@ pub struct Search {
     high: u32,
     /// PROBED_SIZE, bytes.
     size: u32,
-    /// PROBE_COUNT: probes of this size without an answer.
+    /// PROBE_COUNT: number of probes of the current size without an acknowledgement.
     tries: u32,
-    /// Nonce of the heartbeats of this size, and when the first one was sent.
+    /// Nonce of the probes of the current size, and transmission time of the first one.
     sent: Option<(u64, Time)>,
-    /// Due time of the next probe: PROBE_TIMER, or PMTU_RAISE_TIMER.
+    /// Time of the next event: PROBE_TIMER, or PMTU_RAISE_TIMER.
     due: Time,
 }
 
 impl Search {
-    /// A search up to the MTU of the interface; none where that has no room for a probe.
+    /// A search up to the MTU of the interface; `None` if that has no room for a probe.
     pub(crate) fn new(mtu: u32) -> Option<Search> {
         let max = mtu / STEP * STEP;
         (max >= LEAST).then_some(Search {
@@ -72,11 +74,11 @@ impl Search {
         })
     }
 
-    /// Its phase.
+    /// Phase of the search.
     pub fn phase(&self) -> Phase {
         self.phase
     }
-    /// The size that is probed, bytes.
+    /// Size that is probed, bytes.
     pub fn size(&self) -> u32 {
         self.size
     }
@@ -87,26 +89,27 @@ impl Search {
         self.sent
     }
 
-    /// Connectivity was confirmed: the next probe is due.
+    /// Starts the search after connectivity was confirmed: the next probe is due.
     pub(crate) fn start(&mut self, now: Time) {
         self.due = now + Span::from_nanos(1);
     }
-    /// No probe is sent any more.
+    /// Stops probing.
     pub(crate) fn stop(&mut self) {
         self.due = Time::NEVER;
     }
-    /// Nothing is probed on a path that does not reach the peer.
+    /// Postpones the next probe of a path that does not reach the peer.
     pub(crate) fn postpone(&mut self, now: Time, timer: Span) {
         self.due = now + timer;
     }
 
-    /// The next size, from the start of its count.
+    /// Starts to probe another size.
     fn probe(&mut self, phase: Phase, size: u32, now: Time) {
         (self.phase, self.size, self.tries, self.sent) = (phase, size, 0, None);
         self.start(now);
     }
 
-    /// Between the largest size that passed and the smallest that failed; the search ends when they are adjacent.
+    /// Selects the next size between the largest that passed and the smallest that failed; the search ends
+    /// when both are adjacent.
     fn advance(&mut self, now: Time) {
         let between = self.high.saturating_sub(self.low);
         if between < STEP {
@@ -120,8 +123,8 @@ impl Search {
     }
 
     //= RFC 8899 section 5.2: MAX_PROBES without an answer end the search in ERROR, or the interval at this size
-    /// The timer has expired. Some: a probe of [`Search::size`] leaves, and its nonce is this. The path carries no more than
-    /// `mtu` bytes after that.
+    /// Processes the expiry of the timer. `Some(nonce)`: a probe of [`Search::size`] must be sent with this
+    /// nonce. The path MTU is `mtu` bytes afterwards.
     pub(crate) fn expire(
         &mut self,
         now: Time,
@@ -156,7 +159,7 @@ impl Search {
         Some(sent)
     }
 
-    /// A probe was answered: the path carries packets of its size, which is returned.
+    /// Processes the acknowledgement of a probe; returns its size, which the path carries.
     pub(crate) fn pass(&mut self, now: Time) -> u32 {
         let passed = self.size;
         self.low = passed;
@@ -165,7 +168,7 @@ impl Search {
         passed
     }
 
-    /// A router reports an MTU of `reported` bytes.
+    /// Processes a router's report of an MTU of `reported` bytes.
     pub(crate) fn too_big(&mut self, now: Time, reported: u32) {
         let reported = (reported / STEP * STEP).max(LEAST);
         if reported >= self.high {
@@ -179,7 +182,8 @@ impl Search {
     }
 
     //= RFC 8899 section 4.3: a black hole was found: the base size is confirmed anew
-    /// Repeated timeouts: what passed before may not pass now. The size that packets have from here on, if it is another.
+    /// Processes repeated timeouts, after which a size that passed before may no longer pass. Returns the new
+    /// packet size, if it changes.
     pub(crate) fn black_hole(&mut self, now: Time, mtu: u32) -> Option<u32> {
         if matches!(self.phase, Phase::Base | Phase::Error) {
             return None;
@@ -197,8 +201,8 @@ mod tests {
 
     const TIMER: Span = Span::from_secs(15);
 
-    /// Plays a search against a path that carries `carries(t)` bytes at each time, for `lasts` seconds; the MTU at the end,
-    /// the phase, and every probe: when it left and its size.
+    /// Runs a search on a path that carries `carries(t)` bytes at time `t`, for `lasts` seconds. Returns the
+    /// MTU at the end, the phase, and time and size of every probe.
     fn play(max: u32, lasts: u64, carries: impl Fn(u64) -> u32) -> (u32, Phase, Vec<(u64, u32)>) {
         let mut search = Search::new(max).expect("room for a probe");
         let mut mtu = max.min(BASE);
@@ -223,18 +227,18 @@ mod tests {
         assert_eq!(probes, [(0, 1200), (0, 1500)]);
     }
 
-    /// Every size is found to four bytes, from the least one on.
+    /// Every path MTU from the least one on is found to within four bytes.
     #[test]
     fn every_size_is_found() {
         for carries in (68..=1500).step_by(7) {
             let (mtu, phase, probes) = play(1500, 600, |_| carries);
             assert_eq!((mtu, phase), (carries / 4 * 4, Phase::Complete), "{carries}");
-            // Three probes of each size that does not pass, one of each that does; nine halvings at most.
+            // Three probes of each size that fails, one of each that passes; at most nine bisections.
             assert!(probes.len() <= 3 * 10 + 10, "{carries}: {}", probes.len());
         }
     }
 
-    /// Below the base: three probes of the base, 15 s apart, then the least size.
+    /// Below the base: three probes of the base size, 15 s apart, then the least size.
     #[test]
     fn below_the_base_the_least_size_is_used_until_a_larger_one_passes() {
         let (mtu, phase, probes) = play(1500, 46, |_| 1006);
@@ -242,7 +246,7 @@ mod tests {
         assert!(phase == Phase::Searching && mtu >= 632, "{mtu}");
     }
 
-    /// A path that carries more later is found by the timer of ten minutes.
+    /// PMTU_RAISE_TIMER (10 min) detects that a path carries more.
     #[test]
     fn a_larger_path_is_found_after_ten_minutes() {
         let carries = |t: u64| if t < 500 { 1300 } else { 1500 };
@@ -263,7 +267,7 @@ mod tests {
         assert_eq!((search.phase(), search.size()), (Phase::Searching, 1004));
         search.expire(search.due(), TIMER, &mut mtu, || 2);
         assert_eq!((search.pass(Time::ZERO), search.phase()), (1004, Phase::Complete));
-        // It may lie, but not below the least size, and never upward.
+        // A false report cannot go below the least size, and never increases the MTU.
         search.too_big(Time::ZERO, 1400);
         assert_eq!(search.phase(), Phase::Complete);
         search.too_big(Time::ZERO, 0);

@@ -1,36 +1,37 @@
-//! Inbound streams: reassembly of messages, and delivery in the order of each stream (RFC 9260 sections 6.5, 6.6, 6.9).
+//! Inbound streams: reassembly of messages from DATA chunks, and delivery in stream order (RFC 9260 sections
+//! 6.5, 6.6, 6.9), FORWARD TSN.
 
 use crate::chunk::Data;
 use std::collections::BTreeMap;
 
-/// A message for the application.
+/// A message delivered to the application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Delivered {
-    /// Its stream.
+    /// Stream of the message.
     pub stream: u16,
-    /// Bytes.
+    /// Length of the message, bytes.
     pub bytes: u64,
-    /// It was sent as unordered.
+    /// Whether it was sent as unordered.
     pub unordered: bool,
-    /// Its payload protocol identifier.
+    /// Payload protocol identifier.
     pub ppid: u32,
 }
 
-/// The receive side of all streams.
+/// Receive state of all streams.
 #[derive(Clone, Debug, Default)]
 pub struct Inbound {
-    /// Fragments of messages that are not whole, by TSN.
+    /// Fragments of incomplete messages, by TSN.
     fragments: BTreeMap<u64, Data>,
-    /// Whole messages that wait for an earlier one of their stream, by stream and number.
+    /// Complete messages that wait for an earlier one of their stream, by stream and stream sequence number.
     waiting: BTreeMap<(u16, u64), Delivered>,
-    /// Next number of each stream, and bytes delivered on it.
+    /// Next stream sequence number, and bytes delivered, by stream.
     streams: BTreeMap<u16, (u64, u64)>,
-    /// Bytes of both.
+    /// Bytes in `fragments` and `waiting`.
     held: u64,
     delivered: u64,
 }
 
-/// The number near `near` whose lowest 16 bits are these.
+/// The stream sequence number near `near` with these lowest 16 bits.
 fn unwrap_ssn(near: u64, ssn: u64) -> u64 {
     let forward = (ssn as u16).wrapping_sub(near as u16);
     if forward < 0x8000 {
@@ -41,7 +42,7 @@ fn unwrap_ssn(near: u64, ssn: u64) -> u64 {
 }
 
 impl Inbound {
-    /// Takes in a new chunk, and delivers the messages that it completes.
+    /// Adds a new chunk, and delivers the messages that become complete.
     pub fn receive(&mut self, data: Data, mut deliver: impl FnMut(Delivered)) {
         let next = self.streams.entry(data.stream).or_default().0;
         let data = Data { ssn: unwrap_ssn(next, data.ssn), ..data };
@@ -58,7 +59,7 @@ impl Inbound {
         self.whole(data, bytes, &mut deliver);
     }
 
-    /// First and last fragment of the message around a fragment, if all are there.
+    /// TSNs of the first and last fragment of the message around a fragment, if all fragments have arrived.
     fn run_around(&self, tsn: u64) -> Option<(u64, u64)> {
         let mut first = tsn;
         while !self.fragments.get(&first)?.begin {
@@ -84,7 +85,7 @@ impl Inbound {
         } else if ssn > next {
             self.waiting.insert((stream, ssn), message);
         } else {
-            // Its place was passed by a FORWARD TSN.
+            // A FORWARD TSN has skipped this message.
             self.held -= bytes.min(self.held);
         }
     }
@@ -96,7 +97,7 @@ impl Inbound {
         deliver(message);
     }
 
-    /// Delivers messages whose turn has come.
+    /// Delivers the messages that are next in stream order.
     fn follow(&mut self, stream: u16, deliver: &mut impl FnMut(Delivered)) {
         loop {
             let next = self.streams.get(&stream).map_or(0, |(next, _)| *next);
@@ -107,7 +108,8 @@ impl Inbound {
     }
 
     //= RFC 3758 section 3.6: stranded messages are delivered, fragments below the new cumulative number are thrown away
-    /// The sender has given up everything below `cumulative`, and of these streams everything up to these numbers.
+    /// The sender has abandoned all TSNs below `cumulative`, and on each listed stream all messages up to
+    /// this stream sequence number.
     pub fn forward(&mut self, cumulative: u64, streams: &[(u16, u64)], mut deliver: impl FnMut(Delivered)) {
         let kept = self.fragments.split_off(&cumulative);
         let gone: u64 = self.fragments.values().map(|d| u64::from(d.len)).sum();
@@ -126,7 +128,7 @@ impl Inbound {
         }
     }
 
-    /// The association begins again: undelivered data are lost, and stream sequence numbers restart at 0.
+    /// Restart of the association: undelivered data are lost, and stream sequence numbers start at 0.
     pub fn restart(&mut self) {
         self.fragments.clear();
         self.waiting.clear();
@@ -134,11 +136,11 @@ impl Inbound {
         self.streams.values_mut().for_each(|(next, _)| *next = 0);
     }
 
-    /// Bytes received and not delivered.
+    /// Bytes received and not yet delivered.
     pub fn held(&self) -> u64 {
         self.held
     }
-    /// In how many chunks they came, if each held as much as it could: `most` bytes.
+    /// Number of chunks of `most` bytes that the undelivered bytes fill.
     pub fn held_chunks(&self, most: u64) -> u64 {
         let whole = self.waiting.values().map(|message| message.bytes.div_ceil(most.max(1)).max(1));
         self.fragments.len() as u64 + whole.sum::<u64>()

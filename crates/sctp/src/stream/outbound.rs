@@ -1,27 +1,28 @@
-//! Outbound streams: messages wait in the order in which they were written, and are cut into fragments when they can be sent.
+//! Outbound streams: send queue of messages in the order of writing, fragmentation at transmission, expiry
+//! and abandonment (RFC 3758).
 
 use base::Time;
 use std::collections::{BTreeSet, VecDeque};
 use transport::app::message::{Message, MessageId};
 
-/// Source of the user data of one DATA chunk.
+/// User data of one DATA chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fragment {
-    /// Its stream.
+    /// Stream of the message.
     pub stream: u16,
-    /// Its stream sequence number.
+    /// Stream sequence number of the message.
     pub ssn: u64,
-    /// First and last of its message.
+    /// Whether it is the first and the last fragment of its message.
     pub ends: [bool; 2],
-    /// Its message has no place in the order of its stream.
+    /// Whether the message is unordered.
     pub unordered: bool,
-    /// Bytes.
+    /// Length of the user data, bytes.
     pub len: u32,
-    /// Its message, if that is one of an application of messages.
+    /// Identifier of the message; `None` for bulk data.
     pub message: Option<MessageId>,
-    /// Time at which its message is abandoned.
+    /// Time at which the message is abandoned.
     pub expires: Time,
-    /// It may be sent again so often.
+    /// Maximum number of retransmissions; `None`: unlimited.
     pub retransmissions: Option<u32>,
 }
 
@@ -32,7 +33,7 @@ struct Pending {
     left: u64,
     begun: bool,
     ssn: u64,
-    /// None: the lifetime begins at the endpoint's next event.
+    /// Time at which the message expires; `None`: the lifetime starts at the endpoint's next event.
     expires: Option<Time>,
 }
 
@@ -51,9 +52,10 @@ impl Pending {
 #[derive(Clone, Debug)]
 pub struct Outbound {
     queue: VecDeque<Pending>,
-    /// Lifetimes of those that wait, the one that is over first at the front: lifetimes differ, so its order is not that of the queue.
+    /// Lifetimes of queued messages, earliest expiry first: lifetimes differ, so this order is not that of
+    /// the queue.
     expiries: BTreeSet<(Time, MessageId)>,
-    /// A message was written that may be given up.
+    /// Whether a message with a lifetime or a limit of retransmissions was written.
     limited: bool,
     /// Next stream sequence number of each stream.
     next: Vec<u64>,
@@ -63,7 +65,7 @@ pub struct Outbound {
 }
 
 impl Outbound {
-    /// Empty, with this number of streams.
+    /// An empty queue with this number of streams.
     pub fn new(streams: u16) -> Self {
         let next = vec![0; usize::from(streams.max(1))];
         Outbound {
@@ -77,7 +79,7 @@ impl Outbound {
         }
     }
 
-    /// Appends a message.
+    /// Appends a message; returns its identifier.
     pub fn push(&mut self, message: Message) -> MessageId {
         let id = self.messages;
         self.messages += 1;
@@ -90,7 +92,7 @@ impl Outbound {
         id
     }
 
-    /// The messages that were appended since the last call were made now.
+    /// Starts the lifetimes of messages appended since the last call.
     pub fn stamp(&mut self, now: Time) {
         for pending in self.queue.iter_mut().rev().take_while(|pending| pending.expires.is_none()) {
             pending.expires = pending.message.lifetime.map(|lifetime| now + lifetime);
@@ -98,7 +100,7 @@ impl Outbound {
         }
     }
 
-    /// Appends bytes without boundaries: every fragment of them is a message.
+    /// Appends bytes without boundaries: each of their fragments is a message.
     pub fn push_bulk(&mut self, bytes: u64) {
         (self.written, self.waiting) = (self.written + bytes, self.waiting + bytes);
         let last = self.queue.back_mut().filter(|last| last.id.is_none());
@@ -119,12 +121,12 @@ impl Outbound {
         }
     }
 
-    /// Length of the next fragment of at most `most` bytes; none if nothing waits.
+    /// Length of the next fragment of at most `most` bytes; `None` with an empty queue.
     pub fn peek(&self, most: u32) -> Option<u32> {
         self.queue.front().map(|pending| pending.left.min(u64::from(most)) as u32)
     }
 
-    /// Cuts the next fragment of at most `most` bytes.
+    /// Takes the next fragment of at most `most` bytes.
     pub fn cut(&mut self, most: u32) -> Option<Fragment> {
         let len = self.peek(most).filter(|len| *len > 0)?;
         let pending = self.queue.front_mut()?;
@@ -158,12 +160,12 @@ impl Outbound {
         Some(fragment)
     }
 
-    /// Message of which a part was sent and whose lifetime is over before the rest.
+    /// Message of which a part was sent and whose lifetime has expired.
     pub fn begun_and_over(&self, now: Time) -> Option<MessageId> {
         self.queue.front().filter(|front| front.begun && front.expires() <= now)?.id
     }
 
-    /// Takes out messages of which nothing was sent and whose lifetime is over.
+    /// Removes expired messages of which nothing was sent.
     pub fn expire(&mut self, now: Time, mut expired: impl FnMut(MessageId)) {
         if self.next_expiry() > now {
             return;
@@ -196,9 +198,9 @@ impl Outbound {
         gone.id.into_iter().for_each(expired);
     }
 
-    /// Takes out the unsent rest of a message that was given up; its last fragment, if there was one.
+    /// Removes the unsent rest of an abandoned message; returns its last fragment, if there was one.
     pub fn abandon(&mut self, id: MessageId) -> Option<Fragment> {
-        // A message begun stays at the front until it is sent.
+        // A message that is partly sent stays at the front of the queue.
         let gone = self.pop_if(|front| front.id == Some(id))?;
         self.waiting -= gone.left;
         Some(Fragment {
@@ -213,19 +215,19 @@ impl Outbound {
         })
     }
 
-    /// Whether any message so far had a lifetime or a number of retransmissions.
+    /// Whether any message so far had a lifetime or a limit of retransmissions.
     pub fn is_limited(&self) -> bool {
         self.limited
     }
 
-    /// Next lifetime expiry of a message of which nothing was sent.
+    /// Next expiry of a message of which nothing was sent.
     pub fn next_expiry(&self) -> Time {
         self.expiries.first().map_or(Time::NEVER, |(at, _)| *at)
     }
 
-    /// Withdraws all that was not sent.
+    /// Removes all messages of which nothing was sent.
     pub fn clear(&mut self) {
-        // A message that was begun must be finished: its receiver waits for its end.
+        // A partly sent message must be completed: its receiver waits for its end.
         self.queue.retain_mut(|pending| {
             let keep = pending.begun && pending.id.is_some();
             self.waiting -= if keep { 0 } else { pending.left };
@@ -234,14 +236,15 @@ impl Outbound {
         self.list();
     }
 
-    /// Lists the lifetimes of what waits.
+    /// Rebuilds the list of lifetimes from the queue.
     fn list(&mut self) {
         let unsent = self.queue.iter().filter(|pending| !pending.begun);
         self.expiries = unsent.filter_map(|pending| pending.expires.zip(pending.id)).collect();
         self.expiries.retain(|(at, _)| !at.is_never());
     }
 
-    /// The association begins again: stream sequence numbers too. Of a message that was begun, the rest is lost.
+    /// Restart of the association: stream sequence numbers start at 0, and the rest of a partly sent message
+    /// is lost.
     pub fn restart(&mut self) {
         self.queue.retain(|pending| !pending.begun || pending.id.is_none());
         self.waiting = self.queue.iter().map(|pending| pending.left).sum();
@@ -249,11 +252,11 @@ impl Outbound {
         self.next.fill(0);
     }
 
-    /// True if nothing waits.
+    /// True if the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.waiting == 0
     }
-    /// Bytes written so far.
+    /// Total number of bytes written.
     pub fn written(&self) -> u64 {
         self.written
     }
@@ -261,7 +264,7 @@ impl Outbound {
     pub fn streams(&self) -> u16 {
         self.next.len() as u16
     }
-    /// The peer takes fewer streams.
+    /// Limits the number of streams to that of the peer.
     pub fn limit(&mut self, streams: u16) {
         self.next.truncate(usize::from(streams.max(1)));
     }
@@ -280,7 +283,7 @@ mod tests {
         Message { lifetime: ms.map(Span::from_millis), ..Message::of(10) }
     }
 
-    /// Every lifetime of the queue by a look at all messages, as they were looked at before they were listed.
+    /// Next expiry by a search through all queued messages, for comparison with the list.
     fn looked_at(outbound: &Outbound) -> Time {
         let unsent = outbound.queue.iter().filter(|pending| !pending.begun);
         unsent.map(Pending::expires).min().unwrap_or(Time::NEVER)
@@ -320,7 +323,8 @@ mod tests {
         assert!(gone.len() > 300, "{}", gone.len());
     }
 
-    /// Half a million messages of 1 B behind a link that takes none: a look at each for each would be 10^11 looks.
+    /// Half a million messages of 1 B behind a link that sends none: a search through all messages for each message
+    /// would be 10^11 steps.
     #[test]
     fn many_messages_that_wait_cost_nothing_each_time() {
         let mut outbound = Outbound::new(1);

@@ -1,4 +1,4 @@
-//! A network of two SCTP ends over one or several paths, for tests of the whole protocol.
+//! Network of two SCTP ends over one or several paths, for tests of whole associations.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use base::event::{Category, Record};
@@ -23,13 +23,13 @@ use transport::endpoint::Role;
 pub(crate) struct Way {
     pub(crate) rate: Option<u64>,
     pub(crate) delay: Span,
-    /// Packets that may wait for the link of the data.
+    /// Queue limit of the link in the data direction, packets.
     pub(crate) queue: Option<u32>,
-    /// Ordinals of data packets that are lost.
+    /// Ranges of data packets, by ordinal, that are lost.
     pub(crate) loses: Vec<(u32, u32)>,
-    /// Share of packets lost, both ways.
+    /// Probability of loss in both directions.
     pub(crate) loss: f64,
-    /// Closed from, until: packets wait before the queue.
+    /// Interval in which the gate is closed; packets wait before the queue.
     pub(crate) pause: Option<(Time, Time)>,
 }
 
@@ -71,12 +71,12 @@ fn chain(network: &mut Network, way: &Way, data: bool, seed: u64) -> (ElementId,
     (ids[ids.len() - 1], ids[0])
 }
 
-/// Two ends with these applications.
+/// Two ends with these applications, with transport events recorded.
 pub(crate) fn lab(config: &Config, ways: &[Way], seed: u64, apps: [Box<dyn App>; 2]) -> Lab {
     recorded(config, ways, seed, apps, &[Category::Transport])
 }
 
-/// The same with other records than the transport's.
+/// Two ends as [`lab`], with other recorded categories.
 pub(crate) fn recorded(
     config: &Config,
     ways: &[Way],
@@ -87,7 +87,7 @@ pub(crate) fn recorded(
     build(config, ways, seed, apps, categories, false)
 }
 
-/// Two ends whose packets are bytes on the path, as between a model and a kernel.
+/// Two ends that exchange bytes on the path, as between a model and a kernel.
 pub(crate) fn coded(config: &Config, ways: &[Way], seed: u64, apps: [Box<dyn App>; 2]) -> Lab {
     build(config, ways, seed, apps, &[Category::Transport], true)
 }

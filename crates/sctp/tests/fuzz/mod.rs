@@ -1,4 +1,5 @@
-//! Fuzz body: two associations that speak with each other, and a stranger whose packets are any bytes.
+//! Fuzz target of SCTP associations: two associations that exchange packets, and a third party that injects
+//! arbitrary packets.
 
 use base::body::Body as _;
 use base::event::Source;
@@ -17,11 +18,11 @@ fn io<'a>(now: Time, out: &'a mut Vec<Outgoing<Packet>>, tracer: &'a mut Tracer)
     Io { now, out, tracer, source: Source(0) }
 }
 
-/// Each packet of the stranger: an octet that says to whom and how, an octet of time, an octet of length, and bytes. Or a
-/// router: an MTU in the first two of the bytes.
+/// An injected packet: an octet that selects receiver and form, an octet of time, an octet of length, and
+/// bytes. Or an ICMP error: MTU in the first two bytes.
 pub(crate) fn packets(mut bytes: &[u8]) {
     let chance = |name| Seed { seed: 1, repetition: 0 }.stream("fuzz", name);
-    // Half of the inputs: ends that probe their path.
+    // In half of the inputs, the ends probe the path MTU.
     let path_mtu =
         if bytes.first().is_some_and(|how| how & 0x80 != 0) { PathMtu::Probe } else { PathMtu::Icmp };
     let config = || Config { path_mtu, ..Config::default() };

@@ -1,4 +1,5 @@
-//! Connection set of an application, numbered in order of opening.
+//! Connection set of an application: opening and aborting by number, and the log of message boundaries in each
+//! connection.
 //!
 //! Connections are numbered in order of opening; both ends use the same number for a connection. They may be
 //! connections of a model or kernel sockets.

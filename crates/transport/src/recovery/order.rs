@@ -1,4 +1,4 @@
-//! Send order and lost segments as ordered sets.
+//! Order of transmissions for RACK: segments in order of sending, and those marked lost, as ordered sets.
 //!
 //! Two ordered sets beside the records, so that neither an ACK nor a retransmission iterates over everything
 //! outstanding (RFC 8985 section 6.1 keeps a time-ordered list for this).

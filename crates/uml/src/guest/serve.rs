@@ -1,7 +1,7 @@
-//! Event loop of a running guest: time, network card, console.
+//! Event loop of a running guest kernel: serves calendar, network card, backend channel and console until the
+//! kernel waits.
 //!
-//! Serves four channels: time, network card, its backend channel, and console. Runs until the kernel waits;
-//! each wait for it is bounded.
+//! Each wait for the kernel is bounded.
 
 use super::{Guest, GuestState, LOOK, Sent, TEXT};
 use crate::calendar;
@@ -14,15 +14,15 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::net::UnixStream;
 
-/// Message of guest init that no awaited program is left.
+/// Message of the guest's init: every awaited program has ended.
 const IDLE: &[u8] = b"idle";
-/// Most messages without a pause, to detect a livelock.
+/// Bound of messages until the kernel waits, to detect a livelock.
 const MESSAGES: u32 = 500_000;
 const SPINS: &str =
     "its work may have no end at one instant of virtual time; on a very busy machine give it more --patience";
 
 impl Guest {
-    /// Sends an interrupt for a queue, and serves the kernel until it has acknowledged.
+    /// Sends an interrupt for a queue, and serves the kernel until it has acknowledged the interrupt.
     pub(super) fn call(&mut self, queue: u32) -> Result<(), Error> {
         let Some(mut channel) = self.channel.as_ref() else {
             return Err(self.fault("it gave its network card no channel back"));
@@ -37,7 +37,7 @@ impl Guest {
         })
     }
 
-    /// Serves all messages until `enough`.
+    /// Serves all messages until `enough` returns true.
     pub(super) fn serve(&mut self, sent: Sent<'_>, enough: impl Fn(&Guest) -> bool) -> Result<(), Error> {
         let looks = (self.patience.as_millis() / LOOK.as_millis()).max(1);
         let (mut messages, mut silent) = (0u32, 0u128);
@@ -45,23 +45,23 @@ impl Guest {
             let device = self.device.as_ref().map(|s| s.as_raw_fd());
             let fds = [
                 Some(self.time.as_raw_fd()),
-                device.or(self.packet_port.as_ref().map(|packet_port| packet_port.as_raw_fd())),
+                device.or(self.listener.as_ref().map(|listener| listener.as_raw_fd())),
                 self.channel.as_ref().map(|s| s.as_raw_fd()),
                 self.console.as_ref().map(|s| s.as_raw_fd()),
             ];
             let [time, asked, answered, console] =
                 sys::wait(fds, LOOK.as_millis() as i32).map_err(Error::of("waiting for a kernel"))?;
             if console {
-                self.listen_in()?;
+                self.read_console()?;
             }
             if asked && self.device.is_none() {
-                self.admit()?;
+                self.accept_driver()?;
             } else if asked {
-                self.hear_device(sent)?;
+                self.read_device(sent)?;
             } else if answered {
-                self.hear_channel()?;
+                self.read_channel()?;
             } else if time {
-                self.hear_calendar()?;
+                self.read_calendar()?;
             } else if !console {
                 silent += 1;
                 if !matches!(self.child.try_wait(), Ok(None)) {
@@ -82,11 +82,11 @@ impl Guest {
         Ok(())
     }
 
-    pub(super) fn tell(&mut self, message: calendar::Message) -> Result<(), Error> {
+    pub(super) fn send_to_calendar(&mut self, message: calendar::Message) -> Result<(), Error> {
         self.time.write_all(&message.bytes()).map_err(|_| self.ended())
     }
 
-    fn hear_calendar(&mut self) -> Result<(), Error> {
+    fn read_calendar(&mut self) -> Result<(), Error> {
         let mut buffer = [0; 16 * calendar::SIZE];
         match self.time.read(&mut buffer) {
             Ok(n) if n > 0 => self.received.extend(buffer.get(..n).unwrap_or_default()),
@@ -98,7 +98,7 @@ impl Guest {
             self.received.drain(..calendar::SIZE);
             match self.calendar.receive(message) {
                 Ok(None) => {}
-                Ok(Some(answer)) => self.tell(answer)?,
+                Ok(Some(answer)) => self.send_to_calendar(answer)?,
                 Err(fault) => return Err(self.fault(fault.to_string())),
             }
         }
@@ -106,16 +106,16 @@ impl Guest {
     }
 
     /// Accepts the connection of the kernel's driver.
-    fn admit(&mut self) -> Result<(), Error> {
-        if let Some(packet_port) = self.packet_port.take() {
-            let (stream, _) = packet_port.accept().map_err(Error::of("accepting a kernel's driver"))?;
+    fn accept_driver(&mut self) -> Result<(), Error> {
+        if let Some(listener) = self.listener.take() {
+            let (stream, _) = listener.accept().map_err(Error::of("accepting a kernel's driver"))?;
             let _ = stream.set_write_timeout(Some(self.patience));
             self.device = Some(stream);
         }
         Ok(())
     }
 
-    fn hear_device(&mut self, sent: Sent<'_>) -> Result<(), Error> {
+    fn read_device(&mut self, sent: Sent<'_>) -> Result<(), Error> {
         let Some(device) = &self.device else { return Ok(()) };
         let mut buffer = [0; 4096];
         match sys::receive(device, &mut buffer, &mut self.files) {
@@ -162,7 +162,8 @@ impl Guest {
         Ok(())
     }
 
-    /// Processes frames sent by the kernel. Changes of its free run time are sent before it continues.
+    /// Processes frames sent by the kernel. A change of the time up to which it may run is sent before it
+    /// continues.
     fn kicked(&mut self, sent: Sent<'_>) -> Result<(), Error> {
         let wants = |guest: &Guest| guest.nic.wants_call(&guest.memory, SEND);
         let frames = self.nic.sent(&self.memory).and_then(|frames| Ok((frames, wants(self)?)));
@@ -181,7 +182,7 @@ impl Guest {
                     None => free = free.min(sent(now, &packet)),
                 },
                 Frame::Word(word) => {
-                    // Processed in a pause at this instant.
+                    // The kernel stops at this time, so that the message takes effect now.
                     free = now;
                     if word == IDLE {
                         self.state.idle = true;
@@ -193,11 +194,11 @@ impl Guest {
         }
         free = free.min(self.next_departure());
         self.completion |= completion;
-        // A returned buffer is reported in a pause at this instant.
+        // The kernel stops at this time, so that the interrupt for a returned buffer arrives now.
         let free = if self.completion { now } else { free };
         if self.calendar.shortens(free) {
             let message = self.calendar.free_until(free);
-            self.tell(message)?;
+            self.send_to_calendar(message)?;
             while !self.calendar.settled() {
                 let fds = [Some(self.time.as_raw_fd())];
                 let patience = self.patience.as_millis() as i32;
@@ -205,13 +206,13 @@ impl Guest {
                 if !there {
                     return Err(self.fault("it does not answer its calendar").mend(SPINS));
                 }
-                self.hear_calendar()?;
+                self.read_calendar()?;
             }
         }
         Ok(())
     }
 
-    fn hear_channel(&mut self) -> Result<(), Error> {
+    fn read_channel(&mut self) -> Result<(), Error> {
         let mut buffer = [0; 256];
         match self.channel.as_mut().map(|channel| channel.read(&mut buffer)) {
             Some(Ok(n)) if n > 0 => {
@@ -224,7 +225,7 @@ impl Guest {
     }
 
     /// Reads console output without waiting.
-    pub(super) fn listen_in(&mut self) -> Result<(), Error> {
+    pub(super) fn read_console(&mut self) -> Result<(), Error> {
         let Some(console) = &mut self.console else { return Ok(()) };
         let fd = console.as_raw_fd();
         let [there] = sys::wait([Some(fd)], 0).map_err(Error::of("waiting for a console"))?;
@@ -252,8 +253,8 @@ impl Guest {
 
     /// Error of a kernel that has exited.
     fn ended(&mut self) -> Error {
-        let _ = self.listen_in();
-        // Its sockets close shortly before its exit status is available.
+        let _ = self.read_console();
+        // The sockets of an exiting process close shortly before its exit status is available.
         let ask = |_| {
             let status = self.child.try_wait().ok().flatten();
             if status.is_none() {

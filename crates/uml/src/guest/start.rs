@@ -1,7 +1,7 @@
-//! Boot of a guest kernel.
+//! Start of a guest kernel: parameters, working folder, command line, connection to the calendar.
 //!
-//! The kernel gets a folder of its own with guest init and its task, and nothing that differs between runs.
-//! Then its first request to the calendar is awaited.
+//! The kernel gets a folder of its own with the guest's init and its task, and nothing that differs between
+//! runs.
 
 use super::{Guest, GuestState, LOOK, TEXT};
 use crate::calendar::Calendar;
@@ -25,36 +25,36 @@ const EPOCH: u64 = 1_000_000_000_000_000_000;
 /// Hardware address of every guest; each is alone on its link.
 const MAC: [u8; 6] = [0x02, 0x77, 0x69, 0x6c, 0x6c, 0x69];
 
-/// Parameters of a guest.
+/// Parameters of a guest kernel.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Name in messages, such as `download@server`.
     pub name: String,
     /// Kernel binary.
     pub kernel: PathBuf,
-    /// Guest init, copied into its folder.
+    /// Program of the guest's init, copied into the working folder.
     pub init: PathBuf,
-    /// Library for deterministic randomness from [`Setup::seed`], preloaded; none: the machine's randomness.
+    /// Preloaded library that derives randomness from [`Setup::seed`]; none: the machine's randomness.
     pub chance: Option<PathBuf>,
-    /// Parent of its working folder.
+    /// Parent of the working folder.
     pub place: PathBuf,
-    /// Files of its task for guest init, by name.
+    /// Files of the task for the guest's init: name and text.
     pub files: Vec<(String, String)>,
-    /// Seed of its random numbers.
+    /// Seed of the guest's random numbers.
     pub seed: u64,
-    /// Memory, MiB. Untouched memory costs nothing, but the kernel sizes its buffers by it.
+    /// Memory, MiB. Untouched memory costs nothing, but the kernel derives its buffer sizes from it.
     pub memory_mib: u32,
-    /// Largest received packet, bytes.
+    /// Largest packet that the network card can receive, bytes.
     pub largest: u32,
-    /// Transmission rate of its card; none: unlimited.
+    /// Transmission rate of the network card; none: unlimited.
     pub modem: Option<Rate>,
-    /// Real time that it may be silent while it runs.
+    /// Real time for which a running kernel may be silent.
     pub patience: Duration,
 }
 
 impl Guest {
-    /// Starts a kernel and waits until it has connected to its calendar. It is then at time 0, before its
-    /// first turn.
+    /// Starts a kernel and waits until it has connected to its calendar. The kernel is then at time 0, before
+    /// its first turn.
     ///
     /// # Errors
     /// It cannot be started, exits, or hangs.
@@ -77,15 +77,15 @@ impl Guest {
         for (name, text) in &setup.files {
             std::fs::write(folder.join(name), text).map_err(refused("laying out its task"))?;
         }
-        // The guest writes no file before it has results: dates of host files, in ticks of the real clock, would
-        // decide which ones its kernel updates, and when.
+        // The guest writes no file before it has results: its kernel updates files by the dates of host
+        // files, which are in ticks of the real clock.
         for place in ["proc", "host", "over", "whole"] {
             std::fs::create_dir(folder.join(place)).map_err(refused("laying out its folder"))?;
         }
         let calendar = listen(folder, "calendar").map_err(refused("opening its calendar"))?;
-        let packet_port = listen(folder, "nic").map_err(refused("opening its network card"))?;
+        let listener = listen(folder, "nic").map_err(refused("opening its network card"))?;
         let mut command = Command::new(&setup.kernel);
-        // The kernel mixes its command line into its random numbers, so it is identical in every run.
+        // The kernel adds its command line to its random numbers, so the line is identical in every run.
         command.args([
             format!("mem={}M", setup.memory_mib).as_str(),
             "root=/dev/root",
@@ -144,7 +144,7 @@ impl Guest {
             patience: setup.patience,
             calendar: Calendar::new(EPOCH),
             time,
-            packet_port: Some(packet_port),
+            listener: Some(listener),
             device: None,
             channel: None,
             memory: Mapped::default(),
@@ -167,7 +167,7 @@ impl Guest {
 
 const NO_TRAVEL: &str = "it needs a kernel for User-Mode Linux built with time travel: `williwaw linux build` makes one, `williwaw linux doctor` looks at it";
 
-/// Waits for the kernel to connect; None if it does not.
+/// Waits for the kernel to connect to the calendar; `None` if it does not.
 fn meet(ear: &UnixListener, child: &mut Child, patience: Duration) -> io::Result<Option<UnixStream>> {
     let looks = (patience.as_millis() / LOOK.as_millis()).max(1);
     for _ in 0..looks {

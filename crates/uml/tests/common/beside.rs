@@ -1,4 +1,5 @@
-//! One download by a kernel and by its model, in virtual time: segments sent by each.
+//! Comparison of one download by a kernel and by its TCP model in virtual time: cases, runs, segments of each
+//! sender.
 
 use emulate::agreement::{SenderEvent, SenderEventKind, lines};
 use scenario::metric::Metric;
@@ -6,7 +7,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use testkit::Download;
 
-/// Case to compare.
+/// Cases of the comparison.
 #[derive(Deserialize)]
 pub struct Cases {
     model: BTreeMap<String, Vec<String>>,
@@ -27,11 +28,11 @@ pub struct Case {
     pub cc: String,
     path: String,
     queue: u32,
-    /// When the link stops, and for how long.
+    /// Time and duration of the link's outage.
     pause: Option<[String; 2]>,
-    /// Where the segments of the two part, and why.
+    /// First segment that differs, and the reason.
     pub differs: Option<String>,
-    /// Why the times are further apart than a twentieth.
+    /// Reason why the times differ by more than the limit.
     pub slower: Option<String>,
 }
 
@@ -42,7 +43,7 @@ pub enum Who {
     Model,
 }
 
-/// Result of a case.
+/// Segments and duration of a run.
 pub struct Played {
     pub time: f64,
     pub resent: f64,
@@ -54,7 +55,7 @@ pub fn cases() -> Cases {
 }
 
 impl Cases {
-    /// The path of a case in words.
+    /// Text about the path of a case.
     pub fn about(&self, case: &Case) -> [String; 3] {
         let path = &self.path[&case.path];
         let pause = case.pause.as_ref().map_or("none".into(), |[start, lasts]| format!("{lasts} at {start}"));
@@ -97,13 +98,13 @@ impl Cases {
     }
 }
 
-/// The first lines of the table.
+/// Head of the table.
 pub const HEAD: &str = "\
 | control | rate, delay | queue | pause | kernel: time, resent | model: time, resent | | segments alike | the kernel then sends | the model |
 |---|---|---:|---|---:|---:|---:|---:|---|---|";
 
 impl Cases {
-    /// A line of the table.
+    /// Row of the table for a case.
     pub fn row(&self, kernels: &uml::Kernels, case: &Case) -> String {
         let kernel = self.play(kernels, case, [Who::Kernel; 2], None);
         let model = self.play(kernels, case, [Who::Model; 2], None);
@@ -131,7 +132,8 @@ fn played(mut ran: lab::once::RunOutcome, history: &[(f64, netns::facts::TcpInfo
     }
 }
 
-/// Number of equal segments before the first difference, and the next segment of each side; none: all are equal.
+/// Number of equal segments before the first difference, and the next segment of each side; `None` if all are
+/// equal.
 pub fn alike(a: &Played, b: &Played) -> (usize, Option<[String; 2]>) {
     let data = |played: &Played| -> Vec<(f64, u64, u32, bool)> {
         let one = |line: &SenderEvent| match line.what {

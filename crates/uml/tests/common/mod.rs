@@ -9,11 +9,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use uml::{KernelOutcome, Kernels, Options, kernel};
 
-/// A download over a slow link that stands still for ten seconds.
+/// Scenario of a download over a slow link with an outage of ten seconds.
 pub const SPIKE: &str = include_str!("../data/spike.toml");
 
-/// Something that the phone and the server say to each other over a megabit a second with 100 ms of delay: how the
-/// hop differs, and the words for the transport and the application.
+/// Scenario of a flow between phone and server over 1 Mbit/s with a delay of 100 ms: further keys of the hop,
+/// transport, application.
 pub fn talk(hop: &str, transport: &str, app: &str) -> String {
     format!(
         r#"
@@ -42,7 +42,7 @@ pub fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// Where a kernel is; none, and a word about it, where there is none.
+/// Kernel and guest programs; `None` without a kernel, with a message.
 pub fn kernels() -> Option<Kernels> {
     let cache =
         variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")))?.join("williwaw");
@@ -68,7 +68,7 @@ pub fn play(kernels: &Kernels, model: &Model, repetition: u64) -> KernelOutcome 
     uml::once(model, repetition, kernels, &options, &AtomicBool::new(false)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The same, of a kernel that can run programs.
+/// [`kernels`], if the kernel can run programs.
 pub fn kernels_for_programs() -> Option<Kernels> {
     let kernels = kernels()?;
     if let Err(lack) = kernel::has_overlays(&kernels.kernel) {
@@ -78,7 +78,7 @@ pub fn kernels_for_programs() -> Option<Kernels> {
     Some(kernels)
 }
 
-/// Whether a program is where programs in a guest find it.
+/// Whether guests find this program in the root of the host.
 pub fn has(program: &str) -> bool {
     let there = ["/usr/local/bin", "/usr/bin", "/bin"]
         .iter()
@@ -89,11 +89,11 @@ pub fn has(program: &str) -> bool {
     there
 }
 
-/// Recordings of native kernels.
+/// Recorded counters of native kernels.
 #[derive(serde::Deserialize)]
 pub struct Recorded {
     scenario: String,
-    /// Which counters.
+    /// Names of the counters.
     pub counters: Vec<String>,
     pub situation: Vec<Situation>,
 }
@@ -111,9 +111,9 @@ pub struct Cell {
     pub sack: u8,
     pub frto: u8,
     pub timestamps: u8,
-    /// Why not every counter is the same in virtual time.
+    /// Reason why counters differ in virtual time.
     pub differs: Option<String>,
-    /// Counters, run by run.
+    /// Counters of each run.
     pub runs: Vec<Vec<u64>>,
 }
 
@@ -128,7 +128,7 @@ pub fn recorded() -> Recorded {
 }
 
 impl Recorded {
-    /// The scenario of a cell, its grid left out.
+    /// Scenario of a cell, without the grid.
     pub fn model(&self, situation: &Situation, cell: &Cell) -> Model {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let text = std::fs::read_to_string(root.join(&self.scenario)).expect("the scenario");

@@ -1,4 +1,4 @@
-//! Fuzz target of a kernel's calendar and network card: arbitrary bytes are the kernel's messages to both and its
+//! Fuzz target of a guest's calendar, network card and memory: arbitrary bytes are the kernel's messages and
 //! memory. The fuzzer's target and the replay of its corpus share this file.
 
 #![allow(unreachable_pub, reason = "the fuzz target includes this file too")]

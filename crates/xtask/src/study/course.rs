@@ -1,7 +1,7 @@
-//! Packet trace of a transfer at its sender's packet port, in phases: data sent, acknowledgements, timeouts and drops, by the number
-//! of the segment.
+//! Event timeline of a transfer from its trace: data, ACKs, drops, timeouts, fast retransmits and detector
+//! verdicts by segment number, printed in phases.
 //!
-//! A phase lasts as long as the same kind of packets leaves and the same kind of acknowledgements comes. It is one line.
+//! A phase is one line. It lasts as long as the kinds of data and of acknowledgements do not change.
 
 use base::Time;
 use base::event::{Event, Record, Source};
@@ -9,37 +9,38 @@ use base::truth::Cause;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// Event at the sender or of its packets.
+/// Event at the sender, or drop of one of its packets.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Step {
-    /// A segment left for the first time.
+    /// First transmission of this segment.
     New(u64),
-    /// A segment left again.
+    /// Retransmission of this segment.
     Again(u64),
-    /// Segments up to this one are acknowledged, which were not before.
+    /// New cumulative acknowledgement up to this segment.
     Acked(u64),
-    /// An acknowledgement that repeats this number.
+    /// Duplicate acknowledgement of this number.
     Duplicate(u64),
-    /// A segment was dropped by the path.
+    /// Drop of this segment on the path.
     Dropped(u64),
-    /// The retransmission timer expired: the oldest segment, and the timeout in seconds.
+    /// Expiry of the retransmission timer: oldest outstanding segment, and the RTO in seconds.
     Timeout(u64, f64),
-    /// A fast retransmit.
+    /// Fast retransmit of this segment.
     Fast(u64),
-    /// The sender's detector: spurious or not.
+    /// Verdict of the sender's detector: true if spurious.
     Verdict(bool),
-    /// The timer has this value now, seconds.
+    /// New value of the RTO, seconds.
     Timer(f64),
 }
 
-/// Everything of one transfer, in the order of time, seconds.
+/// Events of one transfer in time order, with times in seconds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timeline {
     pub(crate) steps: Vec<(f64, Step)>,
 }
 
 impl Timeline {
-    /// The course of the first flow with data; a segment has `unit` units of its sequence numbers. Segments count from 1.
+    /// Timeline of the first flow with data; a segment has `unit` units of its sequence numbers. Segments
+    /// count from 1.
     pub(crate) fn of(records: &[Record], unit: u64) -> Timeline {
         let mut steps = Vec::new();
         let mut sender: Option<Source> = None;
@@ -76,12 +77,12 @@ impl Timeline {
         Timeline { steps }
     }
 
-    /// What `pick` takes of the steps, with their times.
+    /// Values that `pick` returns, with the times of their steps.
     pub(crate) fn pick<T>(&self, pick: impl Fn(&Step) -> Option<T>) -> Vec<(f64, T)> {
         self.steps.iter().filter_map(|(t, step)| pick(step).map(|picked| (*t, picked))).collect()
     }
 
-    /// The longest time without data sent: when it began, and how long it was, seconds.
+    /// Longest time without data sent: start and length, seconds.
     pub(crate) fn silence(&self) -> (f64, f64) {
         let sent = self.pick(|step| matches!(step, Step::New(_) | Step::Again(_)).then_some(()));
         let pauses = sent.windows(2).map(|pair| (pair[0].0, pair[1].0 - pair[0].0));
@@ -115,14 +116,14 @@ impl Timeline {
     }
 }
 
-/// Records in order of time; records of equal time keep their order.
+/// Records in time order; records of equal time keep their order.
 fn in_order(records: &[Record]) -> Vec<&Record> {
     let mut all: Vec<&Record> = records.iter().collect();
     all.sort_by_key(|record: &&Record| -> Time { record.t });
     all
 }
 
-/// Packets of one kind in each direction.
+/// Steps of one kind of data and one kind of acknowledgements.
 #[derive(Default)]
 struct Phase {
     from: Option<f64>,
@@ -135,9 +136,10 @@ struct Phase {
 }
 
 impl Phase {
-    /// Takes a step in; false if it is of another kind than the phase.
+    /// Adds a step; false if it does not belong to the phase.
     fn takes(&mut self, t: f64, step: Step) -> bool {
-        // A silence longer than a round trip of the study's path (2.8 s and transmission) parts two phases, seconds.
+        // A silence longer than the round-trip time of the study's path (2.8 s and transmission) ends a
+        // phase, seconds.
         const PAUSE: f64 = 4.0;
         if self.from.is_some() && t - self.to > PAUSE {
             return false;
@@ -179,7 +181,7 @@ impl Phase {
     }
 }
 
-/// Numbers as ranges, in their order.
+/// Numbers as ranges, in the order of the list.
 pub(crate) fn ranges(list: &[u64]) -> String {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for &n in list {

@@ -1,19 +1,20 @@
-//! Events of the figures with packet traces: statements of the study on figures 2 to 4 and 7 to 9 beside the measurement.
+//! Section of the SCTP study's page on figures 2 to 4 and 7 to 9: published events of their packet traces
+//! beside measured ones.
 
 use super::Cells;
 use super::course::{Step, Timeline, ranges};
 use std::fmt::Write as _;
 
-/// When the path opens again, seconds.
+/// Time at which the gate of the path opens, seconds.
 const OPENS: f64 = 40.0;
 
 /// Figure, published event, published value, measured value.
 type Row = (&'static str, &'static str, &'static str, String);
 
-/// A trace of a figure: figure, case, title, reading.
+/// A trace of a figure: figure, case, title, function that reads the events.
 type Trace = (&'static str, &'static str, &'static str, fn(&Timeline) -> Vec<Row>);
 
-/// The section of the page.
+/// The section of the generated page.
 pub(super) fn section(cells: &mut Cells) -> Result<String, String> {
     let mut rows: Vec<Row> = Vec::new();
     let mut traces = String::new();
@@ -51,8 +52,8 @@ const DIFFERENCES: &str = "
 Why they differ:
 
 - Figure 3: two ACKs of 150 come twice, those of the two retransmissions of 131 that arrive behind the window. The study draws none.
-- Figure 4: SCTP has sent 130 chunks before the pause, the study's 134. When its association began and with which window the study does
-  not say; with RFC 9260 the first timeout of 1 s is spurious, and the window is still small when the pause comes.
+- Figure 4: SCTP has sent 130 chunks before the pause, the study's 134. The study names neither the start of its association nor its window.
+  With RFC 9260 the first timeout of 1 s is spurious, and the window is still small when the pause comes.
 - Figure 8: the study does not name the rate of figures 7 to 9; at 78 kbit/s segment 257 is the oldest of the 60 that wait, as in its
   trace. Here its original arrives, the copy that the timer sent is among the ten dropped, and the fast retransmit repairs 308, the first lost
   original. The timeout at that time is 25.5 s, doubled once, where the study prints 30.2 s; so the stall is longer than its 30 s.
@@ -62,14 +63,14 @@ fn timeouts(course: &Timeline) -> Vec<(f64, (u64, f64))> {
     course.pick(|step| if let Step::Timeout(n, rto) = step { Some((*n, *rto)) } else { None })
 }
 
-/// When the first acknowledgement after the pause has come.
-fn heard(course: &Timeline) -> f64 {
+/// Time of the first acknowledgement after the outage, seconds.
+fn resumed(course: &Timeline) -> f64 {
     let acked = course.pick(|step| matches!(step, Step::Acked(_)).then_some(()));
     acked.iter().find(|(t, ())| *t > OPENS).map_or(f64::INFINITY, |(t, ())| *t)
 }
 
 fn while_silent(course: &Timeline) -> String {
-    let before = heard(course);
+    let before = resumed(course);
     let times: Vec<String> = timeouts(course)
         .iter()
         .filter(|(t, _)| (28.0..before).contains(t))
@@ -78,9 +79,9 @@ fn while_silent(course: &Timeline) -> String {
     format!("{}: {}", times.len(), times.join(", "))
 }
 
-/// Retransmissions from the first ACK after the pause up to a fast retransmit.
+/// Retransmissions from the first ACK after the outage up to a fast retransmit.
 fn gone_back(course: &Timeline) -> String {
-    let from = heard(course);
+    let from = resumed(course);
     let until = fasts(course).first().map_or(f64::INFINITY, |(t, _)| *t);
     let again = course.pick(|step| if let Step::Again(n) = step { Some(*n) } else { None });
     let list: Vec<u64> = again.iter().filter(|(t, _)| (from..until).contains(t)).map(|(_, n)| *n).collect();
@@ -147,7 +148,7 @@ fn dropped(course: &Timeline) -> String {
     format!("{} ({})", list.len(), ranges(&list))
 }
 
-/// Segments that were sent in the pause, and met the queue when it ended.
+/// Segments sent during the outage that reached the queue when the gate opened.
 fn released(course: &Timeline) -> String {
     let held = |t: f64| (28.0..=OPENS).contains(&t);
     let new = course.pick(|step| matches!(step, Step::New(_)).then_some(()));

@@ -1,7 +1,9 @@
-//! Agreement of SCTP, Reno and Eifel with the study of 2003: its ranks under two profiles, and each miss with its packet trace.
+//! Agreement of SCTP, Reno and Eifel with the study of 2003: generated page of published and measured ranks
+//! under two profiles, with packet traces of each difference.
 //!
-//! The page is computed from the scenarios of `experiments/sctp`. `crates/sctp/study/ranks.toml` holds the published ranks and the
-//! reason for each pair in the other order; a pair without a reason, and a reason without its pair, are errors.
+//! The page is computed from the scenarios of `experiments/sctp`. `crates/sctp/study/ranks.toml` contains the
+//! published ranks and the reason for each pair in another order; a pair without a reason, and a reason
+//! without its pair, are errors.
 
 mod course;
 mod figures;
@@ -17,7 +19,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 const RANKS: &str = "crates/sctp/study/ranks.toml";
-/// Profiles of SCTP that stand in for the study's: case of the figures, name.
+/// Profiles of SCTP that represent the study's: case of the figures, name of the profile.
 const PROFILES: [(&str, &str); 2] = [("sctp", "ns2-2002"), ("rfc9260", "rfc9260")];
 
 #[derive(Deserialize)]
@@ -30,7 +32,7 @@ struct Ranks {
     miss: Vec<Miss>,
 }
 
-/// A column of table I: three ranks.
+/// A column of table I with three ranks.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Condition {
@@ -47,12 +49,12 @@ enum Band {
     High,
 }
 
-/// A pair in the other order than published, and why.
+/// A pair of flows in another order than published, and the reason.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Miss {
     figure: String,
-    /// Leading flow of the study.
+    /// Flow that leads in the study.
     ahead: String,
     behind: String,
     profiles: Vec<String>,
@@ -60,7 +62,7 @@ struct Miss {
     why: String,
 }
 
-/// One transfer of 150 s.
+/// A transfer of 150 s: results and timeline.
 pub(crate) struct Transfer {
     pub(crate) course: Timeline,
     delivered: f64,
@@ -68,7 +70,7 @@ pub(crate) struct Transfer {
     unneeded: f64,
 }
 
-/// The cells of the figures, each played once.
+/// Cells of the figures; each is run once.
 pub(crate) struct Cells {
     group: &'static Group,
     experiments: Vec<Experiment>,
@@ -111,7 +113,7 @@ impl Cells {
         let read = read.map_err(|d| format!("{id}: {}", d.render(Style::default())))?;
         let outcome = run_once(read.first(), 0, Options { trace: true, shuffle_ties: None });
         let metric = |metric| outcome.flows.first().and_then(|flow| flow.get(metric)).unwrap_or(f64::NAN);
-        // TCP counts bytes, SCTP chunks of 536.
+        // TCP counts bytes, SCTP chunks of 536 B.
         let unit = if scenario.contains("tcp") && !scenario.contains("sctp") { 536 } else { 1 };
         Ok(Transfer {
             course: Timeline::of(outcome.world.network.records(), unit),
@@ -122,7 +124,7 @@ impl Cells {
     }
 }
 
-/// The page.
+/// The generated page.
 pub(crate) fn page(tree: &Tree, findings: &mut Vec<String>) -> Result<String, String> {
     let ranks: Ranks = toml::from_str(tree.text(RANKS)?).map_err(|e| format!("{RANKS}: {e}"))?;
     let mut cells = Cells::new()?;
@@ -166,10 +168,11 @@ fn delivered(cells: &mut Cells, ranks: &Ranks) -> Result<String, String> {
     Ok(out)
 }
 
-/// A pair in the other order: figure, rate, profile, expected faster one, expected slower one.
+/// A pair in another order than published: figure, rate, profile, faster flow of the study, slower flow of
+/// the study.
 type Pair = (String, String, &'static str, String, String);
 
-/// The 24 ranks under both profiles, and the pairs in the other order.
+/// The 24 ranks under both profiles, and the pairs in another order than published.
 fn judged(cells: &mut Cells, ranks: &Ranks) -> Result<(String, Vec<Pair>), String> {
     let mut rows = String::new();
     let mut pairs = Vec::new();
@@ -220,7 +223,7 @@ fn judged(cells: &mut Cells, ranks: &Ranks) -> Result<(String, Vec<Pair>), Strin
     Ok((out, pairs))
 }
 
-/// Every pair in the other order, with its reason and both packet traces.
+/// Every pair in another order, with its reason and both packet traces.
 fn misses(
     cells: &mut Cells,
     ranks: &Ranks,
@@ -265,7 +268,7 @@ fn misses(
                 _ => name.to_owned(),
             };
             let key = [rate.clone(), case(ahead), case(behind)];
-            // A pair without SCTP is the same under both profiles.
+            // A pair without SCTP is equal under both profiles.
             if shown.contains(&key) {
                 continue;
             }
@@ -305,8 +308,8 @@ fn title(name: &str, profile: Option<&str>) -> String {
 
 const HEAD: &str = "# SCTP, Reno and Eifel in the study of 2003
 
-Fu, Atiquzzaman and Ivancic, \"Effect of Delay Spike on SCTP, TCP Reno, and Eifel in a Wireless Mobile Environment\": a link of 1.4 s each
-way, a pause of 12 s at 28.0 s before the queue, 150 s of bulk data. Everything here is computed from `experiments/sctp` when the page is
+Fu, Atiquzzaman and Ivancic, \"Effect of Delay Spike on SCTP, TCP Reno, and Eifel in a Wireless Mobile Environment\". The link has a delay
+of 1.4 s each way and a pause of 12 s at 28.0 s before the queue; bulk data flow for 150 s. Everything here is computed from `experiments/sctp` when the page is
 generated; `williwaw reproduce sctp/fig5` and the others judge the claims. SCTP stands under two profiles: `ns2-2002`, the module that
 the study used as far as its text tells, and `rfc9260`. [ADR 0045](adr/0045-sctp.md) names how they differ.
 

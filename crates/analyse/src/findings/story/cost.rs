@@ -1,7 +1,8 @@
-//! Costs of time: how long each cause kept a transfer from going on.
+//! Costs of time of a transfer: time lost by cause (timeouts, silences, window, application, queue), and the dominant
+//! cost.
 //!
-//! Time without delivery is charged to the path, even if timers expired meanwhile. A timeout is charged with
-//! the wait after the last loss event of the path, and with the go-back-N after a spurious one.
+//! Time without delivery is attributed to the path, even if timers expired in it. A timeout costs the wait after the
+//! path's last loss event, and a spurious one also its go-back-N.
 
 use crate::facts::reason::Reason;
 use crate::findings::flow::{FlowDirection, RecoveryVerdict, SpikeKind};
@@ -13,7 +14,7 @@ use base::{Span, Time};
 /// Cause of lost time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cost {
-    /// Spurious timeouts and the repair that follows.
+    /// Spurious timeouts and the following go-back-N.
     Spurious,
     /// Timeouts after losses.
     Genuine,
@@ -21,9 +22,9 @@ pub(super) enum Cost {
     Timer,
     /// Waits before tail loss probes.
     Waiting,
-    /// Delay spikes: the path delivered everything late.
+    /// Delay spikes: the path delivered data late.
     Silence,
-    /// Outages: the path lost everything.
+    /// Outages: the path lost data.
     Outage,
     /// Zero window of the receiver.
     Closed,
@@ -73,10 +74,10 @@ impl Intervals {
     }
 }
 
-/// Delay spikes and outages between the first and last data. An outage counts up to the last segment known to
-/// be lost in it.
+/// Delay spikes and outages between the first and the last data segment. An outage lasts until the last segment known
+/// to be lost in it.
 fn silences(direction: &FlowDirection) -> [Intervals; 2] {
-    // Silences before the first and after the last data delay nothing.
+    // A silence before the first or after the last data segment delays nothing.
     let (first, last) = direction.data_span.unwrap_or_default();
     let of = |kind: SpikeKind, end: fn(&crate::findings::flow::Spike) -> Time| {
         let all = direction.spikes.iter().filter(|s| s.kind == kind);
@@ -85,8 +86,8 @@ fn silences(direction: &FlowDirection) -> [Intervals; 2] {
     [of(SpikeKind::Delay, |s| s.until), of(SpikeKind::Outage, |s| (s.t + s.spoken).min(s.until))]
 }
 
-/// Time lost to timeouts of a kind, without silences of the path. A timeout counts from timer start to the
-/// ACK that ended the wait, plus the go-back-N after a spurious one.
+/// Time lost to timeouts of a kind, less silences of the path. A timeout counts from the timer's start to the ACK that
+/// ended the wait; a spurious one also counts the go-back-N.
 fn lost_to(direction: &FlowDirection, kind: RecoveryVerdict, path: &Intervals) -> Span {
     let mut upto = Time::ZERO;
     let mut sum = Span::ZERO;
@@ -122,7 +123,7 @@ pub(super) fn costliest(direction: &FlowDirection, whole: Span) -> (Cost, Span) 
         .iter()
         .filter(|r| r.reason == Reason::Probe && r.waited != Span::FOREVER)
         .fold(Span::ZERO, |sum, r| sum + path.outside(r.t - r.waited, r.t));
-    // A full window costs nothing if it covers the bandwidth-delay product.
+    // A full window costs nothing if it is at least the bandwidth-delay product.
     let receiver = direction.time.of(IdleCause::Receiver);
     let fills =
         profile::bandwidth_delay(direction).is_some_and(|product| direction.options.window >= product);

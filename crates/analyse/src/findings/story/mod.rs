@@ -1,6 +1,7 @@
-//! Diagnosis in three sentences: the dominant cost of time, its certainty, the remedy.
+//! Diagnosis of a capture in three sentences (`Diagnosis`): dominant cost of time, certainty, remedy; formats of bytes
+//! and times.
 //!
-//! `cost` ranks the costs, `words` phrases them. Unknown verdicts are not used.
+//! `cost` computes the costs, `wording` has the sentences. Retransmissions without a verdict are not used.
 
 mod cost;
 mod wording;
@@ -14,27 +15,27 @@ use base::Span;
 use cost::{Cost, costliest};
 use wording::{advice, what};
 
-/// Diagnosis of a set of connections.
+/// Diagnosis of a set of connections: three sentences.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnosis {
-    /// Dominant cost of time.
+    /// Sentence with the dominant cost of time.
     pub what: String,
-    /// Certainty of the diagnosis.
+    /// Sentence with the certainty of the diagnosis.
     pub sure: String,
-    /// Remedy.
+    /// Sentence with the remedy.
     pub advice: String,
-    /// Jain's index of connections with data, if there are several.
+    /// Jain's fairness index over the connections with data, if there are several.
     pub jain_index: Option<f64>,
 }
 
 impl Flow {
-    /// Direction with most payload bytes: 0 or 1.
+    /// Index of the direction with most payload bytes.
     pub fn main(&self) -> usize {
         usize::from(self.directions[1].data_bytes > self.directions[0].data_bytes)
     }
 }
 
-/// Diagnosis of these connections: that of the one with the most data.
+/// Diagnosis of these connections: of the connection with most data.
 pub fn tell(flows: &[&Flow]) -> Diagnosis {
     let busy = |f: &&&Flow| f.directions[f.main()].data_packets > 0;
     let rates: Vec<f64> =
@@ -77,7 +78,7 @@ fn receiver(flow: &Flow) -> String {
     [flow.server, flow.client][flow.main()].to_string()
 }
 
-/// Where its scale is not known, the receiver's window may have delayed the sender by more than the reported cost.
+/// Whether the receiver's window, of unknown scale, may have delayed the sender by more than the reported cost.
 fn may_be_the_window(direction: &FlowDirection, cost: Cost, span: Span) -> bool {
     let elsewhere =
         matches!(cost, Cost::Path | Cost::Queue) || direction.time.of(IdleCause::Congestion) > span;

@@ -1,4 +1,4 @@
-//! Wording of the diagnosis: the dominant cost and its remedy.
+//! Wording of the diagnosis: sentences with the dominant cost of time, and with its remedy.
 //!
 //! A remedy already in use in the capture is not recommended.
 
@@ -14,7 +14,7 @@ fn were(n: u64) -> String {
     format!("{} {}", count(n, "segment"), if n == 1 { "was" } else { "were" })
 }
 
-/// Second half of the first sentence.
+/// Second half of the first sentence: the cost, its duration and share of the whole time.
 pub(super) fn what(cost: Cost, span: Span, whole: Span, direction: &FlowDirection) -> String {
     let share = if whole.is_zero() { 0.0 } else { 100.0 * span.as_secs_f64() / whole.as_secs_f64() };
     let took = format!("{} ({:.0} %)", seconds(span.min(whole)), share.min(100.0));
@@ -91,7 +91,7 @@ fn switch_on(direction: &FlowDirection) -> String {
     }
 }
 
-/// Whether the sender ran go-back-N after a spurious timeout: it neither detected nor undid the timeout.
+/// Whether the sender ran go-back-N after a spurious timeout, so it neither detected nor undid the timeout.
 fn goes_back(direction: &FlowDirection) -> bool {
     direction.go_back_n.iter().any(|run| run.kind == RecoveryVerdict::Spurious && run.unneeded > 1)
 }
@@ -114,7 +114,7 @@ fn harmless(direction: &FlowDirection) -> String {
     }
 }
 
-/// The third sentence.
+/// Third sentence: the remedy.
 pub(super) fn advice(cost: Cost, span: Span, direction: &FlowDirection) -> String {
     let spurious = direction.timeouts_of(RecoveryVerdict::Spurious) > 0;
     let path = "Look below TCP for what holds the link up (handover, reselection, link-layer retransmission)";

@@ -74,8 +74,8 @@ pub(crate) static FLOW: TableShape = table(
             "transport",
             Shape::PerEnd(&protocol::CHOICE),
             Need::Default("\"tcp\""),
-            "Its protocol. { from = ..., to = ... } gives each end its own: in virtual time, two models of TCP, which agree on \
-             what both offer in their SYNs, or a kernel at one of them and the model of TCP or another kernel at the other.",
+            "Its protocol. { from = ..., to = ... } gives each end its own in virtual time: two models of TCP, a kernel and a \
+             model of TCP, or two kernels. Models agree on the options that both SYNs offer.",
         ),
         field(
             "priority",

@@ -41,8 +41,8 @@ static RATE_SCHEDULE: TableShape = table(
 );
 static RATE_TRACE: TableShape = table(
     "trace",
-    "A rate recorded in a file: either one opportunity a line, in whole milliseconds from the start and again from \
-     its end (mahimahi; served evenly over the millisecond before it), or steps, `t_s,bit_per_s` a line.",
+    "A rate recorded in a file. Mahimahi: one opportunity a line, in whole milliseconds, repeated from the end of the \
+     file and served evenly over the millisecond before it. Steps: `t_s,bit_per_s` a line.",
     &[
         field(
             "trace",

@@ -1,4 +1,4 @@
-//! Default TCP configuration: a conformant sender and receiver of today.
+//! Default TCP configuration (`Config::default`): a conformant sender and receiver of today.
 //!
 //! RFC 5681, 6298, 6582, 6675, 6928 and 7323. Profiles and scenarios change single options of it.
 

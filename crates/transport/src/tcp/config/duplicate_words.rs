@@ -1,4 +1,5 @@
-//! Option words for timers, duplicate ACKs and stack faults (catalogue RB, FB).
+//! Values of TCP options for retransmission timers, duplicate ACKs and stack faults: one enum each (catalogue RB,
+//! FB).
 //!
 //! One enum per axis, as in `words` (catalogue RB, FB).
 

@@ -1,4 +1,5 @@
-//! Named TCP profiles.
+//! TCP profiles by name (`rfc`, `linux-6.x`, `freebsd-4.1` and others): embedded lists of TCP options, applied to the
+//! default configuration.
 //!
 //! A profile is data: the default changed by `key = value` lines.
 

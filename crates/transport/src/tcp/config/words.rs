@@ -1,4 +1,5 @@
-//! Option words of a TCP.
+//! Values of TCP options that are words: one enum for each option of recovery, windows, ECN, pacing, handshake and
+//! path MTU.
 
 use base::named;
 

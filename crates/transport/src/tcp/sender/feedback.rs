@@ -15,14 +15,14 @@ pub(super) struct Feedback {
     pub(super) rates: bool,
     /// Each segment marked lost.
     pub(super) losses: bool,
-    /// Losses are passed on before deliveries; recovery calls [`Tcb::hear_then_deliver`].
+    /// Losses are reported before deliveries; recovery calls [`Tcb::report_losses_and_delivery`].
     pub(super) losses_first: bool,
     /// Minimum RTT, if rates are measured.
     pub(super) min_rtt: Option<Span>,
 }
 
 impl Feedback {
-    /// From the needs of `control`. `finds`: recovery marks losses by itself, before anything is resent.
+    /// From the needs of `control`. `finds`: loss recovery marks lost segments before it retransmits.
     pub(super) fn new(control: &Controller, finds: bool) -> Self {
         let losses = control.needs_losses();
         Feedback { rates: control.wants_rates(), losses, losses_first: losses && finds, min_rtt: None }

@@ -1,4 +1,4 @@
-//! Actions of a recovery strategy on the send variables.
+//! Actions of a recovery strategy on the send variables: window reduction, retransmission, start and end of recovery.
 //!
 //! Recovery strategies change the send variables through these methods only.
 

@@ -1,4 +1,5 @@
-//! Timer table of the sender.
+//! Timer table of the TCP sender, without the RTO: reordering timer, tail loss probe (RFC 8985), pacing release,
+//! persist timer; dispatch of all expiries.
 //!
 //! The retransmission timer keeps its own rules ([`crate::recovery::rto`]); the others are deadlines in one
 //! small table. The earliest deadline is needed at every event and is therefore cached.

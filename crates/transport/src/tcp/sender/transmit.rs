@@ -1,4 +1,5 @@
-//! Segment transmission: windows, segment boundaries, retransmissions.
+//! Segment transmission: usable window, segment boundaries, deferred groups (TSO), write queue, retransmissions
+//! of a range.
 //!
 //! Retransmissions keep the segment boundaries of the first transmission where they can.
 

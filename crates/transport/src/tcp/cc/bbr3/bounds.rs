@@ -4,7 +4,7 @@
 //! 5.5.10.2). Otherwise a loss reduces the bounds toward the present delivery rate (section 5.5.10.3). A
 //! spurious loss restores them (section 5.5.11).
 
-use super::{BETA, HEADROOM, LEAST_SEGMENTS, LOSS_THRESHOLD, Mode, Sample, State, Undo};
+use super::{BETA, Bounds, HEADROOM, LEAST_SEGMENTS, LOSS_THRESHOLD, Mode, Sample, State, Undo};
 use crate::tcp::cc::{Loss, Window};
 use base::Time;
 
@@ -14,8 +14,8 @@ const REMEMBERED: usize = 1024;
 impl State {
     /// Bytes lost after the transmission at `sent` (`C.lost - P.lost`).
     pub(super) fn lost_since(&self, sent: Time) -> u64 {
-        let before = self.losses.iter().rev().find(|(at, _)| *at <= sent);
-        self.lost - before.map_or(self.lost_before, |(_, lost)| *lost)
+        let before = self.losses.totals.iter().rev().find(|(at, _)| *at <= sent);
+        self.losses.bytes - before.map_or(self.losses.before, |(_, lost)| *lost)
     }
 
     // draft-ietf-ccwg-bbr section 5.5.10.2: HandleLostPacket
@@ -30,7 +30,7 @@ impl State {
             app_limited: then.app_limited,
             ..Sample::default()
         };
-        if self.probe_sample && self.too_much(&sample) {
+        if self.probe.sampling && self.too_much(&sample) {
             let at_loss = flight_at_loss(&sample, loss.record.bytes() as f64);
             self.react(window, loss.now, Sample { in_flight: at_loss, ..sample });
         }
@@ -38,13 +38,13 @@ impl State {
 
     /// Records the total lost by `now`; later transmissions compare with it.
     fn count_loss(&mut self, now: Time, lost: u64) {
-        self.lost = lost;
-        match self.losses.back_mut() {
+        self.losses.bytes = lost;
+        match self.losses.totals.back_mut() {
             Some((at, before)) if *at == now => *before = lost,
-            _ => self.losses.push_back((now, lost)),
+            _ => self.losses.totals.push_back((now, lost)),
         }
-        if self.losses.len() > REMEMBERED {
-            self.lost_before = self.losses.pop_front().map_or(0, |(_, lost)| lost);
+        if self.losses.totals.len() > REMEMBERED {
+            self.losses.before = self.losses.totals.pop_front().map_or(0, |(_, lost)| lost);
         }
     }
 
@@ -53,9 +53,9 @@ impl State {
     pub(super) fn hear_mark(&mut self, window: &Window) {
         self.note_loss();
         if self.mode == Mode::Startup {
-            self.filled = true;
-            self.flight_long = self.product(self.rate).max(self.flight_latest);
-        } else if self.probe_sample {
+            self.full_pipe.reached = true;
+            self.bounds.flight_long = self.product(self.rate).max(self.bounds.flight_latest);
+        } else if self.probe.sampling {
             let (in_flight, app_limited) = self.latest;
             self.react(window, self.latest_at, Sample { in_flight, app_limited, ..Sample::default() });
         }
@@ -68,12 +68,12 @@ impl State {
 
     // draft-ietf-ccwg-bbr section 5.5.10.2: HandleInflightTooHigh
     fn react(&mut self, window: &Window, now: Time, s: Sample) {
-        (self.too_high, self.probe_sample) = (true, false);
+        (self.probe.too_high, self.probe.sampling) = (true, false);
         if !s.app_limited {
-            self.flight_long = s.in_flight.max(BETA * self.target(window));
+            self.bounds.flight_long = s.in_flight.max(BETA * self.target(window));
         }
         if self.mode == Mode::Up {
-            self.undo.mode = Some(Mode::Up);
+            self.saved.undo.mode = Some(Mode::Up);
             self.start_down(now);
         }
     }
@@ -84,37 +84,37 @@ impl State {
     }
 
     pub(super) fn flight_with_headroom(&self) -> f64 {
-        if self.flight_long.is_infinite() {
-            return self.flight_long;
+        if self.bounds.flight_long.is_infinite() {
+            return self.bounds.flight_long;
         }
         // draft-ietf-ccwg-bbr section 5.3.3.6: InflightWithHeadroom
-        let headroom = (HEADROOM * self.flight_long).max(self.mss);
-        (self.flight_long - headroom).max(LEAST_SEGMENTS * self.mss)
+        let headroom = (HEADROOM * self.bounds.flight_long).max(self.mss);
+        (self.bounds.flight_long - headroom).max(LEAST_SEGMENTS * self.mss)
     }
 
     pub(super) fn note_loss(&mut self) {
-        if !self.loss_in_round {
-            self.loss_round = self.delivered;
+        if !self.loss_round.lossy {
+            self.loss_round.end = self.delivered;
             self.save_bounds();
         }
-        self.loss_in_round = true;
+        self.loss_round.lossy = true;
     }
 
     pub(super) fn save_bounds(&mut self) {
-        let State { rate_short, flight_short, flight_long, .. } = *self;
-        self.undo = Undo { mode: None, rate_short, flight_short, flight_long };
+        let Bounds { rate_short, flight_short, flight_long, .. } = self.bounds;
+        self.saved.undo = Undo { mode: None, rate_short, flight_short, flight_long };
     }
 
     // draft-ietf-ccwg-bbr section 5.5.11.2: HandleSpuriousLossDetection
     pub(super) fn undo_bounds(&mut self, now: Time) {
-        self.loss_in_round = false;
+        self.loss_round.lossy = false;
         self.forget_full_pipe();
-        self.rate_short = self.rate_short.max(self.undo.rate_short);
-        self.flight_short = self.flight_short.max(self.undo.flight_short);
-        self.flight_long = self.flight_long.max(self.undo.flight_long);
-        match self.undo.mode.take() {
+        self.bounds.rate_short = self.bounds.rate_short.max(self.saved.undo.rate_short);
+        self.bounds.flight_short = self.bounds.flight_short.max(self.saved.undo.flight_short);
+        self.bounds.flight_long = self.bounds.flight_long.max(self.saved.undo.flight_long);
+        match self.saved.undo.mode.take() {
             Some(Mode::Startup) if self.mode != Mode::Startup => {
-                self.filled = false;
+                self.full_pipe.reached = false;
                 if self.mode != Mode::ProbeRtt {
                     self.enter(Mode::Startup);
                 }
@@ -122,17 +122,17 @@ impl State {
             Some(Mode::Up) if self.mode != Mode::Up && self.mode != Mode::ProbeRtt => self.start_refill(),
             _ => {}
         }
-        self.rate = self.most().min(self.rate_short);
-        self.extra_since = now;
+        self.rate = self.most().min(self.bounds.rate_short);
+        self.aggregation.since = now;
     }
 
     // draft-ietf-ccwg-bbr section 5.5.10.3: UpdateLatestDeliverySignals
     pub(super) fn note_delivery(&mut self, s: &Sample, prior: Option<u64>) {
-        self.rate_latest = self.rate_latest.max(s.rate);
-        self.flight_latest = self.flight_latest.max(s.delivered);
-        self.loss_round_began = prior.is_some_and(|prior| prior >= self.loss_round);
-        if self.loss_round_began {
-            self.loss_round = self.delivered;
+        self.bounds.rate_latest = self.bounds.rate_latest.max(s.rate);
+        self.bounds.flight_latest = self.bounds.flight_latest.max(s.delivered);
+        self.loss_round.began = prior.is_some_and(|prior| prior >= self.loss_round.end);
+        if self.loss_round.began {
+            self.loss_round.end = self.delivered;
         }
     }
 
@@ -145,29 +145,29 @@ impl State {
 
     // draft-ietf-ccwg-bbr section 5.5.10.3: AdaptLowerBoundsFromCongestion, once a round
     pub(super) fn adapt_short(&mut self, window: &Window) {
-        if !self.loss_round_began {
+        if !self.loss_round.began {
             return;
         }
         let probing = matches!(self.mode, Mode::Startup | Mode::Refill | Mode::Up);
-        if self.loss_in_round && !probing {
-            if self.rate_short.is_infinite() {
-                self.rate_short = self.most();
+        if self.loss_round.lossy && !probing {
+            if self.bounds.rate_short.is_infinite() {
+                self.bounds.rate_short = self.most();
             }
-            if self.flight_short.is_infinite() {
-                self.flight_short = window.cwnd;
+            if self.bounds.flight_short.is_infinite() {
+                self.bounds.flight_short = window.cwnd;
             }
-            self.rate_short = self.rate_latest.max(BETA * self.rate_short);
-            self.flight_short = self.flight_latest.max(BETA * self.flight_short);
+            self.bounds.rate_short = self.bounds.rate_latest.max(BETA * self.bounds.rate_short);
+            self.bounds.flight_short = self.bounds.flight_latest.max(BETA * self.bounds.flight_short);
         }
-        self.loss_in_round = false;
+        self.loss_round.lossy = false;
     }
 
     pub(super) fn forget_signals(&mut self) {
-        (self.loss_in_round, self.rate_latest, self.flight_latest) = (false, 0.0, 0.0);
+        (self.loss_round.lossy, self.bounds.rate_latest, self.bounds.flight_latest) = (false, 0.0, 0.0);
     }
 
     pub(super) fn forget_short(&mut self) {
-        (self.rate_short, self.flight_short) = (f64::INFINITY, f64::INFINITY);
+        (self.bounds.rate_short, self.bounds.flight_short) = (f64::INFINITY, f64::INFINITY);
     }
 }
 
@@ -195,8 +195,8 @@ mod tests {
         config.set("sack", "true").unwrap();
         let mut bbr = Bbr3::new(&config);
         let s = &mut *bbr.0;
-        (s.mode, s.filled, s.probe_sample) = (Mode::Up, true, true);
-        (s.rates, s.rate, s.least_rtt) = ([1e6; 2], 3e5, Some(base::Span::from_millis(100)));
+        (s.mode, s.full_pipe.reached, s.probe.sampling) = (Mode::Up, true, true);
+        (s.rates, s.rate, s.min_rtt.least) = ([1e6; 2], 3e5, Some(base::Span::from_millis(100)));
         (s.delivered, s.latest, s.latest_at) = (500_000, (80_000.0, false), at(990));
         let mut window = Window::new(&config, 1 << 30);
         window.cwnd = 120_000.0;
@@ -261,7 +261,7 @@ mod tests {
     fn losses_before_a_segment_was_sent_are_not_its() {
         let (mut bbr, window) = probing();
         bbr.on_lost(&window, &Loss { now: at(880), ..loss(20, 400, at(880)) });
-        bbr.0.probe_sample = true;
+        bbr.0.probe.sampling = true;
         bbr.on_lost(&window, &loss(60, 1400, at(1000)));
         assert_eq!((bbr.mode(), bbr.flight_bound()), (Mode::Up, f64::INFINITY));
     }
@@ -272,11 +272,11 @@ mod tests {
     fn the_round_of_a_loss_begins_with_it() {
         let (mut bbr, window) = probing();
         bbr.on_lost(&window, &loss(50, 1000, at(1000)));
-        assert_eq!((bbr.0.loss_round, bbr.0.loss_in_round), (510_000, true));
+        assert_eq!((bbr.0.loss_round.end, bbr.0.loss_round.lossy), (510_000, true));
         bbr.0.note_delivery(&Sample::default(), Some(509_999));
-        assert!(!bbr.0.loss_round_began);
+        assert!(!bbr.0.loss_round.began);
         bbr.0.note_delivery(&Sample::default(), Some(510_000));
-        assert!(bbr.0.loss_round_began);
+        assert!(bbr.0.loss_round.began);
     }
 
     /// Section 3.7: marks are congestion. One ends startup and a probe as losses do; while cruising the round it
@@ -285,25 +285,25 @@ mod tests {
     fn a_mark_is_congestion_in_every_phase() {
         let marked = |mode: Mode| {
             let (mut bbr, window) = probing();
-            (bbr.0.mode, bbr.0.filled) = (mode, mode != Mode::Startup);
+            (bbr.0.mode, bbr.0.full_pipe.reached) = (mode, mode != Mode::Startup);
             let said = bbr.on_reduction(
                 &window,
                 &Reduction { reason: Reason::Mark, outstanding: 80_000.0, half: 40_000.0 },
             );
             assert!(said.is_infinite(), "the window is its own");
-            bbr.0.loss_round_began = true;
+            bbr.0.loss_round.began = true;
             bbr.0.adapt_short(&window);
             bbr
         };
         let up = marked(Mode::Up);
         assert_eq!((up.mode(), up.flight_bound()), (Mode::Down, 80_000.0));
         let startup = marked(Mode::Startup);
-        assert!(startup.0.filled && startup.flight_bound() == 30_000.0);
+        assert!(startup.0.full_pipe.reached && startup.flight_bound() == 30_000.0);
         let mut cruise = probing().0;
-        (cruise.0.mode, cruise.0.probe_sample) = (Mode::Cruise, false);
+        (cruise.0.mode, cruise.0.probe.sampling) = (Mode::Cruise, false);
         cruise.0.hear_mark(&probing().1);
-        cruise.0.loss_round_began = true;
+        cruise.0.loss_round.began = true;
         cruise.0.adapt_short(&probing().1);
-        assert_eq!((cruise.0.rate_short, cruise.0.flight_short), (0.7e6, BETA * 120_000.0));
+        assert_eq!((cruise.0.bounds.rate_short, cruise.0.bounds.flight_short), (0.7e6, BETA * 120_000.0));
     }
 }

@@ -15,12 +15,12 @@ impl State {
     // draft-ietf-ccwg-bbr section 5.3.3.6: StartProbeBW_DOWN
     pub(super) fn start_down(&mut self, now: Time) {
         self.forget_signals();
-        self.up_each = f64::INFINITY;
+        self.probe.up_each = f64::INFINITY;
         let drawn = mix(now.as_nanos());
-        self.rounds_since_up = drawn & 1;
-        self.wait = Span::from_secs(2) + Span::from_nanos((drawn >> 1) % 1_000_000_000);
-        self.cycle_began = now;
-        self.feedback = Feedback::Stopping;
+        self.probe.rounds_since_up = drawn & 1;
+        self.probe.wait = Span::from_secs(2) + Span::from_nanos((drawn >> 1) % 1_000_000_000);
+        self.probe.began = now;
+        self.probe.feedback = Feedback::Stopping;
         self.start_round();
         self.enter(Mode::Down);
     }
@@ -28,31 +28,31 @@ impl State {
     // draft-ietf-ccwg-bbr section 5.3.3.6: StartProbeBW_REFILL
     pub(super) fn start_refill(&mut self) {
         self.forget_short();
-        (self.up_rounds, self.up_acked, self.precautionary) = (0, 0.0, false);
-        self.feedback = Feedback::Refilling;
+        (self.probe.up_rounds, self.probe.up_acked, self.probe.precautionary) = (0, 0.0, false);
+        self.probe.feedback = Feedback::Refilling;
         self.start_round();
         self.enter(Mode::Refill);
     }
 
     fn start_up(&mut self, window: &Window, s: &Sample) {
-        self.feedback = Feedback::Starting;
+        self.probe.feedback = Feedback::Starting;
         self.start_round();
         self.forget_full_pipe();
-        self.full_rate = s.rate;
+        self.full_pipe.rate = s.rate;
         self.enter(Mode::Up);
         self.raise_slope(window);
     }
 
     // draft-ietf-ccwg-bbr section 5.3.3.6: RaiseInflightLongtermSlope
     fn raise_slope(&mut self, window: &Window) {
-        let growth = f64::from(1u32 << self.up_rounds);
-        self.up_rounds = (self.up_rounds + 1).min(30);
-        self.up_each = (window.cwnd / growth).max(self.mss);
+        let growth = f64::from(1u32 << self.probe.up_rounds);
+        self.probe.up_rounds = (self.probe.up_rounds + 1).min(30);
+        self.probe.up_each = (window.cwnd / growth).max(self.mss);
     }
 
     // draft-ietf-ccwg-bbr section 5.3.3.6: UpdateProbeBWCyclePhase
     pub(super) fn cycle(&mut self, window: &Window, d: &Delivery, s: &Sample) {
-        if !self.filled || self.adapt_long(window, d, s) {
+        if !self.full_pipe.reached || self.adapt_long(window, d, s) {
             return;
         }
         let mode = self.mode;
@@ -60,18 +60,18 @@ impl State {
             Mode::Down | Mode::Cruise => {
                 let reno = (self.target(window) / self.mss).min(RENO_ROUNDS);
                 // draft-ietf-ccwg-bbr section 5.3.3.5: by the clock, or as often as Reno needs
-                if d.now > self.cycle_began + self.wait || self.rounds_since_up as f64 >= reno {
+                if d.now > self.probe.began + self.probe.wait || self.probe.rounds_since_up as f64 >= reno {
                     self.start_refill();
                 } else if self.mode == Mode::Down && self.has_room(d) {
                     self.enter(Mode::Cruise);
                 }
             }
-            Mode::Refill if self.round_began => {
-                self.probe_sample = true;
+            Mode::Refill if self.rounds.began => {
+                self.probe.sampling = true;
                 self.start_up(window, s);
             }
             Mode::Up if self.is_time_to_go_down(window, d, s) => {
-                self.too_high = false;
+                self.probe.too_high = false;
                 self.start_down(d.now);
             }
             _ => {}
@@ -90,48 +90,48 @@ impl State {
 
     // draft-ietf-ccwg-bbr section 5.3.3.6: IsTimeToGoDown
     fn is_time_to_go_down(&mut self, window: &Window, d: &Delivery, s: &Sample) -> bool {
-        if self.too_high && (d.flight + d.fresh) as f64 >= self.flight_long {
-            self.precautionary = true;
+        if self.probe.too_high && (d.flight + d.fresh) as f64 >= self.bounds.flight_long {
+            self.probe.precautionary = true;
             return true;
         }
-        if self.is_limited(window, d) && window.cwnd >= self.flight_long {
+        if self.is_limited(window, d) && window.cwnd >= self.bounds.flight_long {
             self.forget_full_pipe();
-            self.full_rate = s.rate;
+            self.full_pipe.rate = s.rate;
             return false;
         }
-        self.full_now
+        self.full_pipe.now
     }
 
     // draft-ietf-ccwg-bbr section 5.3.3.6: AdaptLongTermModel; true if the phase has changed
     fn adapt_long(&mut self, window: &Window, d: &Delivery, s: &Sample) -> bool {
-        if self.round_began && self.feedback == Feedback::Starting {
-            self.feedback = Feedback::Probing;
+        if self.rounds.began && self.probe.feedback == Feedback::Starting {
+            self.probe.feedback = Feedback::Probing;
         }
-        if self.round_began && self.feedback == Feedback::Stopping {
-            (self.probe_sample, self.feedback) = (false, Feedback::None);
+        if self.rounds.began && self.probe.feedback == Feedback::Stopping {
+            (self.probe.sampling, self.probe.feedback) = (false, Feedback::None);
             if self.mode.cycles() {
                 if !s.app_limited && self.rates[1] > 0.0 {
                     self.rates = [self.rates[1], 0.0];
                 }
-                if self.precautionary && !self.too_high {
+                if self.probe.precautionary && !self.probe.too_high {
                     self.start_refill();
                     return true;
                 }
             }
         }
-        if self.too_much(s) || self.flight_long.is_infinite() {
+        if self.too_much(s) || self.bounds.flight_long.is_infinite() {
             return false;
         }
-        self.flight_long = self.flight_long.max(s.in_flight);
-        if self.mode == Mode::Up && self.is_limited(window, d) && window.cwnd >= self.flight_long {
+        self.bounds.flight_long = self.bounds.flight_long.max(s.in_flight);
+        if self.mode == Mode::Up && self.is_limited(window, d) && window.cwnd >= self.bounds.flight_long {
             // draft-ietf-ccwg-bbr section 5.3.3.6: ProbeInflightLongtermUpward
-            self.up_acked += d.fresh as f64;
-            if self.up_acked >= self.up_each {
-                let steps = (self.up_acked / self.up_each).floor();
-                self.up_acked -= steps * self.up_each;
-                self.flight_long += steps * self.mss;
+            self.probe.up_acked += d.fresh as f64;
+            if self.probe.up_acked >= self.probe.up_each {
+                let steps = (self.probe.up_acked / self.probe.up_each).floor();
+                self.probe.up_acked -= steps * self.probe.up_each;
+                self.bounds.flight_long += steps * self.mss;
             }
-            if self.round_began {
+            if self.rounds.began {
                 self.raise_slope(window);
             }
         }

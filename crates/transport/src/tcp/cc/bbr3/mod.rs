@@ -101,69 +101,131 @@ struct Undo {
     flight_long: f64,
 }
 
-#[derive(Clone, Debug)]
-struct State {
-    mode: Mode,
-    mss: f64,
-    sack: bool,
-    initial: f64,
-    pacing_rate: Option<f64>,
-    round: u64,
-    round_began: bool,
-    next_round: u64,
-    /// Maximum delivery rate of the last cycle and of this one, bytes per second.
-    rates: [f64; 2],
-    /// Bandwidth estimate within all bounds, bytes per second.
-    rate: f64,
+/// Rounds, counted by data delivered (section 5.5.1).
+#[derive(Clone, Debug, Default)]
+struct Rounds {
+    count: u64,
+    began: bool,
+    /// Delivered bytes at which the next round begins.
+    next_delivered: u64,
+}
+
+/// Bounds of rate and flight from losses, bytes per second and bytes (section 5.5.10).
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
     rate_short: f64,
     flight_short: f64,
     flight_long: f64,
     rate_latest: f64,
     flight_latest: f64,
-    loss_round_began: bool,
-    loss_round: u64,
-    loss_in_round: bool,
-    probe_sample: bool,
+}
+
+/// Round that begins with a loss (section 5.5.10.3).
+#[derive(Clone, Debug, Default)]
+struct LossRound {
+    began: bool,
+    /// Delivered bytes at which it ends.
+    end: u64,
+    lossy: bool,
+}
+
+/// Cycle of bandwidth probes (section 5.3.3).
+#[derive(Clone, Debug)]
+struct BandwidthProbe {
+    /// Losses are judged by the flight at the segment's transmission (`BBR.bw_probe_samples`).
+    sampling: bool,
     feedback: Feedback,
     up_acked: f64,
+    /// Bytes acknowledged for each segment by which the long-term bound grows.
     up_each: f64,
     up_rounds: u32,
     rounds_since_up: u64,
+    /// Time from one probe to the next.
     wait: Span,
-    cycle_began: Time,
+    began: Time,
     too_high: bool,
     precautionary: bool,
-    full_rate: f64,
-    full_rounds: u32,
-    full_now: bool,
-    filled: bool,
-    drain_round: u64,
-    least_rtt: Option<Span>,
+}
+
+/// Estimate of a full pipe (section 5.3.1.2).
+#[derive(Clone, Debug, Default)]
+struct FullPipe {
+    rate: f64,
+    rounds: u32,
+    now: bool,
+    reached: bool,
+}
+
+/// Minimum RTT filter and ProbeRTT (section 5.3.4).
+#[derive(Clone, Debug, Default)]
+struct MinRtt {
+    /// Minimum of ten seconds.
+    least: Option<Span>,
     least_at: Time,
-    delay: Option<Span>,
-    delay_at: Time,
-    delay_expired: bool,
+    /// Minimum of five seconds.
+    recent: Option<Span>,
+    recent_at: Time,
+    expired: bool,
     probe_until: Option<Time>,
     probe_round_over: bool,
-    prior: f64,
-    resting: bool,
-    was_recovering: bool,
+}
+
+/// State saved at a loss (sections 5.5.11 and 5.6.4.4).
+#[derive(Clone, Debug)]
+struct Saved {
+    window: f64,
+    recovering: bool,
     recovery_round: u64,
     undo: Undo,
+}
+
+/// ACK aggregation filter, bytes beyond the estimate (section 5.5.9).
+#[derive(Clone, Debug, Default)]
+struct Aggregation {
     extra: [f64; EXTRA_ROUNDS],
-    extra_since: Time,
-    extra_acked: f64,
+    since: Time,
+    acked: f64,
+}
+
+/// Bytes lost, in all and by time.
+#[derive(Clone, Debug, Default)]
+struct Losses {
     /// Times of losses, with the total bytes lost by then.
-    losses: VecDeque<(Time, u64)>,
-    /// Total bytes lost before the first entry of `losses`.
-    lost_before: u64,
-    lost: u64,
+    totals: VecDeque<(Time, u64)>,
+    /// Total before the first entry of `totals`.
+    before: u64,
+    bytes: u64,
+    round_bytes: u64,
+    round_ranges: u64,
+}
+
+#[derive(Clone, Debug)]
+struct State {
+    mode: Mode,
+    mss: f64,
+    sack: bool,
+    /// Initial window, bytes.
+    initial: f64,
+    pacing_rate: Option<f64>,
+    rounds: Rounds,
+    /// Maximum delivery rate of the last cycle and of this one, bytes per second.
+    rates: [f64; 2],
+    /// Bandwidth estimate within all bounds, bytes per second.
+    rate: f64,
+    bounds: Bounds,
+    loss_round: LossRound,
+    probe: BandwidthProbe,
+    full_pipe: FullPipe,
+    drain_round: u64,
+    min_rtt: MinRtt,
+    resting: bool,
+    saved: Saved,
+    aggregation: Aggregation,
+    losses: Losses,
     /// At the transmission of the newest delivered segment: bytes in flight, and whether the application
     /// limited the rate.
     latest: (f64, bool),
     latest_at: Time,
-    round_lost: u64,
-    round_ranges: u64,
     delivered: u64,
 }
 
@@ -182,11 +244,11 @@ impl Bbr3 {
     }
     /// Total bytes lost.
     pub fn lost(&self) -> u64 {
-        self.0.lost
+        self.0.losses.bytes
     }
     /// Long-term bound of the flight, bytes; infinite before a probe lost too much.
     pub fn flight_bound(&self) -> f64 {
-        self.0.flight_long
+        self.0.bounds.flight_long
     }
 }
 
@@ -196,7 +258,7 @@ impl State {
     }
 
     fn product(&self, rate: f64) -> f64 {
-        self.least_rtt.map_or(self.initial, |rtt| rate * rtt.as_secs_f64())
+        self.min_rtt.least.map_or(self.initial, |rtt| rate * rtt.as_secs_f64())
     }
 
     // draft-ietf-ccwg-bbr section 5.6.3: C.send_quantum, and 5.5.8: three of them
@@ -211,7 +273,7 @@ impl State {
     }
 
     fn start_round(&mut self) {
-        self.next_round = self.delivered;
+        self.rounds.next_delivered = self.delivered;
     }
 
     fn enter(&mut self, mode: Mode) {
@@ -220,12 +282,12 @@ impl State {
 
     // draft-ietf-ccwg-bbr section 5.5.1: rounds counted by data delivered
     fn count_round(&mut self, prior: Option<u64>) {
-        self.round_began = prior.is_some_and(|prior| prior >= self.next_round);
-        if self.round_began {
+        self.rounds.began = prior.is_some_and(|prior| prior >= self.rounds.next_delivered);
+        if self.rounds.began {
             self.start_round();
-            self.round += 1;
-            self.rounds_since_up += 1;
-            self.extra[self.round as usize % EXTRA_ROUNDS] = 0.0;
+            self.rounds.count += 1;
+            self.probe.rounds_since_up += 1;
+            self.aggregation.extra[self.rounds.count as usize % EXTRA_ROUNDS] = 0.0;
         }
     }
 
@@ -244,33 +306,33 @@ impl State {
 
     // draft-ietf-ccwg-bbr section 5.3.1.2: three rounds with less than a quarter more: the pipe is full
     fn notice_full_pipe(&mut self, s: &Sample) {
-        if self.full_now || !self.round_began || s.app_limited {
+        if self.full_pipe.now || !self.rounds.began || s.app_limited {
             return;
         }
-        if s.rate >= 1.25 * self.full_rate {
+        if s.rate >= 1.25 * self.full_pipe.rate {
             self.forget_full_pipe();
-            self.full_rate = s.rate;
+            self.full_pipe.rate = s.rate;
             return;
         }
-        self.full_rounds += 1;
-        self.full_now = self.full_rounds >= 3;
-        self.filled |= self.full_now;
+        self.full_pipe.rounds += 1;
+        self.full_pipe.now = self.full_pipe.rounds >= 3;
+        self.full_pipe.reached |= self.full_pipe.now;
     }
 
     fn forget_full_pipe(&mut self) {
-        (self.full_rate, self.full_rounds, self.full_now) = (0.0, 0, false);
+        (self.full_pipe.rate, self.full_pipe.rounds, self.full_pipe.now) = (0.0, 0, false);
     }
 
     fn startup_and_drain(&mut self, d: &Delivery) {
         if self.mode == Mode::Startup {
             self.notice_startup_loss(d);
-            if self.filled {
+            if self.full_pipe.reached {
                 self.enter(Mode::Drain);
-                self.drain_round = self.round;
+                self.drain_round = self.rounds.count;
             }
         }
         // draft-ietf-ccwg-bbr section 5.3.2: until the queue is gone, or for three rounds
-        let drained = d.flight as f64 <= self.inflight(self.rate) || self.round > self.drain_round + 3;
+        let drained = d.flight as f64 <= self.inflight(self.rate) || self.rounds.count > self.drain_round + 3;
         if self.mode == Mode::Drain && drained {
             self.start_down(d.now);
         }
@@ -278,25 +340,25 @@ impl State {
 
     // draft-ietf-ccwg-bbr section 5.3.1.3: a full round in recovery, more than 2 % lost, in six places
     fn notice_startup_loss(&mut self, d: &Delivery) {
-        if d.recovering && !self.was_recovering {
-            self.recovery_round = self.round;
+        if d.recovering && !self.saved.recovering {
+            self.saved.recovery_round = self.rounds.count;
         }
         let enough = if self.sack {
-            let lost = (d.lost - self.round_lost) as f64;
-            self.round_began
-                && self.round > self.recovery_round
+            let lost = (d.lost - self.losses.round_bytes) as f64;
+            self.rounds.began
+                && self.rounds.count > self.saved.recovery_round
                 && lost > LOSS_THRESHOLD * (d.sent_in_flight as f64).max(self.mss)
-                && d.lost_ranges - self.round_ranges >= STARTUP_LOSSES
+                && d.lost_ranges - self.losses.round_ranges >= STARTUP_LOSSES
         } else {
-            self.loss_in_round
+            self.loss_round.lossy
         };
-        if self.round_began {
-            (self.round_lost, self.round_ranges) = (d.lost, d.lost_ranges);
+        if self.rounds.began {
+            (self.losses.round_bytes, self.losses.round_ranges) = (d.lost, d.lost_ranges);
         }
         if d.recovering && enough {
-            self.undo.mode = Some(Mode::Startup);
-            self.filled = true;
-            self.flight_long = self.product(self.rate).max(self.flight_latest);
+            self.saved.undo.mode = Some(Mode::Startup);
+            self.full_pipe.reached = true;
+            self.bounds.flight_long = self.product(self.rate).max(self.bounds.flight_latest);
         }
     }
 
@@ -307,7 +369,7 @@ impl State {
             None => self.pacing_rate = d.rtt.map(|rtt| gain * self.initial / rtt.as_secs_f64().max(1e-6)),
             Some(now) => {
                 let rate = gain * self.rate * MARGIN;
-                if self.filled || rate > now {
+                if self.full_pipe.reached || rate > now {
                     self.pacing_rate = Some(rate);
                 }
             }
@@ -316,32 +378,32 @@ impl State {
 
     // draft-ietf-ccwg-bbr section 5.5.9: bunched acknowledgements need more in flight
     fn note_aggregation(&mut self, window: &Window, d: &Delivery) {
-        let mut expected = self.rate * d.now.since(self.extra_since).as_secs_f64();
-        if self.extra_acked <= expected {
-            (self.extra_acked, self.extra_since, expected) = (0.0, d.now, 0.0);
+        let mut expected = self.rate * d.now.since(self.aggregation.since).as_secs_f64();
+        if self.aggregation.acked <= expected {
+            (self.aggregation.acked, self.aggregation.since, expected) = (0.0, d.now, 0.0);
         }
-        self.extra_acked += d.fresh as f64;
-        let extra = (self.extra_acked - expected).min(window.cwnd);
-        let slot = &mut self.extra[self.round as usize % EXTRA_ROUNDS];
+        self.aggregation.acked += d.fresh as f64;
+        let extra = (self.aggregation.acked - expected).min(window.cwnd);
+        let slot = &mut self.aggregation.extra[self.rounds.count as usize % EXTRA_ROUNDS];
         *slot = slot.max(extra);
     }
 
     fn extra(&self) -> f64 {
-        if self.filled {
-            return self.extra.iter().copied().fold(0.0, f64::max);
+        if self.full_pipe.reached {
+            return self.aggregation.extra.iter().copied().fold(0.0, f64::max);
         }
-        self.extra[self.round as usize % EXTRA_ROUNDS]
+        self.aggregation.extra[self.rounds.count as usize % EXTRA_ROUNDS]
     }
 
     // draft-ietf-ccwg-bbr section 5.6.4.6: SetCwnd
     fn size_window(&mut self, window: &mut Window, d: &Delivery) {
         let acked = d.fresh as f64;
-        if self.was_recovering && !d.recovering {
-            window.cwnd = window.cwnd.max(self.prior);
+        if self.saved.recovering && !d.recovering {
+            window.cwnd = window.cwnd.max(self.saved.window);
         }
-        self.was_recovering = d.recovering;
+        self.saved.recovering = d.recovering;
         let most = self.quantized(self.mode.gains().1 * self.product(self.rate) + self.extra());
-        if self.filled {
+        if self.full_pipe.reached {
             window.cwnd = (window.cwnd + acked).min(most);
         } else if window.cwnd < most || (d.delivered as f64) < self.initial {
             window.cwnd += acked;
@@ -353,16 +415,17 @@ impl State {
         }
         // draft-ietf-ccwg-bbr section 5.6.4.7: BoundCwndForModel
         let cap = match self.mode {
-            Mode::Down | Mode::Refill | Mode::Up => self.flight_long,
+            Mode::Down | Mode::Refill | Mode::Up => self.bounds.flight_long,
             Mode::Cruise | Mode::ProbeRtt => self.flight_with_headroom(),
             Mode::Startup | Mode::Drain => f64::INFINITY,
         };
-        window.cwnd = window.cwnd.min(cap.min(self.flight_short).max(least));
+        window.cwnd = window.cwnd.min(cap.min(self.bounds.flight_short).max(least));
     }
 
     fn save_window(&mut self, window: &Window) {
-        let kept = if !self.was_recovering && self.mode != Mode::ProbeRtt { 0.0 } else { self.prior };
-        self.prior = kept.max(window.cwnd);
+        let kept =
+            if !self.saved.recovering && self.mode != Mode::ProbeRtt { 0.0 } else { self.saved.window };
+        self.saved.window = kept.max(window.cwnd);
     }
 }
 
@@ -376,56 +439,43 @@ impl CongestionAlgorithm for Bbr3 {
             sack: config.uses_sack(),
             initial: initial as f64,
             pacing_rate: None,
-            round: 0,
-            round_began: false,
-            next_round: 0,
+            rounds: Rounds::default(),
             rates: [0.0; 2],
             rate: 0.0,
-            rate_short: infinite,
-            flight_short: infinite,
-            flight_long: infinite,
-            rate_latest: 0.0,
-            flight_latest: 0.0,
-            loss_round_began: false,
-            loss_round: 0,
-            loss_in_round: false,
-            probe_sample: false,
-            feedback: Feedback::None,
-            up_acked: 0.0,
-            up_each: infinite,
-            up_rounds: 0,
-            rounds_since_up: 0,
-            wait: Span::default(),
-            cycle_began: Time::ZERO,
-            too_high: false,
-            precautionary: false,
-            full_rate: 0.0,
-            full_rounds: 0,
-            full_now: false,
-            filled: false,
+            bounds: Bounds {
+                rate_short: infinite,
+                flight_short: infinite,
+                flight_long: infinite,
+                rate_latest: 0.0,
+                flight_latest: 0.0,
+            },
+            loss_round: LossRound::default(),
+            probe: BandwidthProbe {
+                sampling: false,
+                feedback: Feedback::None,
+                up_acked: 0.0,
+                up_each: infinite,
+                up_rounds: 0,
+                rounds_since_up: 0,
+                wait: Span::default(),
+                began: Time::ZERO,
+                too_high: false,
+                precautionary: false,
+            },
+            full_pipe: FullPipe::default(),
             drain_round: 0,
-            least_rtt: None,
-            least_at: Time::ZERO,
-            delay: None,
-            delay_at: Time::ZERO,
-            delay_expired: false,
-            probe_until: None,
-            probe_round_over: false,
-            prior: 0.0,
+            min_rtt: MinRtt::default(),
             resting: false,
-            was_recovering: false,
-            recovery_round: 0,
-            undo: Undo { mode: None, rate_short: 0.0, flight_short: 0.0, flight_long: 0.0 },
-            extra: [0.0; EXTRA_ROUNDS],
-            extra_since: Time::ZERO,
-            extra_acked: 0.0,
-            losses: VecDeque::new(),
-            lost_before: 0,
-            lost: 0,
+            saved: Saved {
+                window: 0.0,
+                recovering: false,
+                recovery_round: 0,
+                undo: Undo { mode: None, rate_short: 0.0, flight_short: 0.0, flight_long: 0.0 },
+            },
+            aggregation: Aggregation::default(),
+            losses: Losses::default(),
             latest: (0.0, false),
             latest_at: Time::ZERO,
-            round_lost: 0,
-            round_ranges: 0,
             delivered: 0,
         }))
     }
@@ -443,7 +493,7 @@ impl CongestionAlgorithm for Bbr3 {
             state.save_bounds();
         }
         if reduction.reason == Reason::Timeout {
-            state.was_recovering = false;
+            state.saved.recovering = false;
         }
         f64::INFINITY
     }
@@ -451,9 +501,9 @@ impl CongestionAlgorithm for Bbr3 {
     fn restore(&mut self, now: Time, window: &mut Window) {
         let state = &mut *self.0;
         if state.mode != Mode::ProbeRtt {
-            window.cwnd = window.cwnd.max(state.prior);
+            window.cwnd = window.cwnd.max(state.saved.window);
         }
-        state.was_recovering = false;
+        state.saved.recovering = false;
         state.undo_bounds(now);
     }
 
@@ -461,7 +511,7 @@ impl CongestionAlgorithm for Bbr3 {
         // draft-ietf-ccwg-bbr section 5.4.1: after a rest at just the path's rate
         let state = &mut *self.0;
         state.resting = true;
-        state.extra_since = now;
+        state.aggregation.since = now;
         if state.mode.cycles() {
             state.pacing_rate = Some(state.rate * MARGIN);
         }
@@ -483,10 +533,10 @@ impl CongestionAlgorithm for Bbr3 {
         state.cycle(window, d, &sample);
         state.note_rtt(d);
         state.probe_rtt(window, d);
-        if state.loss_round_began {
-            (state.rate_latest, state.flight_latest) = (sample.rate, sample.delivered);
+        if state.loss_round.began {
+            (state.bounds.rate_latest, state.bounds.flight_latest) = (sample.rate, sample.delivered);
         }
-        state.rate = state.most().min(state.rate_short);
+        state.rate = state.most().min(state.bounds.rate_short);
         state.pace(d);
         state.size_window(window, d);
     }

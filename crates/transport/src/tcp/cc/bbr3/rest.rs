@@ -15,17 +15,17 @@ const LASTS: Span = Span::from_millis(200);
 impl State {
     // draft-ietf-ccwg-bbr section 5.3.4.3: UpdateMinRTT
     pub(super) fn note_rtt(&mut self, d: &Delivery) {
-        self.delay_expired = self.delay.is_some() && d.now > self.delay_at + INTERVAL;
+        self.min_rtt.expired = self.min_rtt.recent.is_some() && d.now > self.min_rtt.recent_at + INTERVAL;
         if let Some(rtt) = d.rtt
-            && (self.delay_expired || self.delay.is_none_or(|least| rtt < least))
+            && (self.min_rtt.expired || self.min_rtt.recent.is_none_or(|least| rtt < least))
         {
-            (self.delay, self.delay_at) = (Some(rtt), d.now);
+            (self.min_rtt.recent, self.min_rtt.recent_at) = (Some(rtt), d.now);
         }
-        let expired = d.now > self.least_at + BELIEVED;
-        if let Some(delay) = self.delay
-            && (expired || self.least_rtt.is_none_or(|least| delay < least))
+        let expired = d.now > self.min_rtt.least_at + BELIEVED;
+        if let Some(delay) = self.min_rtt.recent
+            && (expired || self.min_rtt.least.is_none_or(|least| delay < least))
         {
-            (self.least_rtt, self.least_at) = (Some(delay), self.delay_at);
+            (self.min_rtt.least, self.min_rtt.least_at) = (Some(delay), self.min_rtt.recent_at);
         }
     }
 
@@ -36,31 +36,31 @@ impl State {
 
     // draft-ietf-ccwg-bbr section 5.3.4.3: CheckProbeRTT, HandleProbeRTT
     pub(super) fn probe_rtt(&mut self, window: &mut Window, d: &Delivery) {
-        if self.mode != Mode::ProbeRtt && self.delay_expired && !self.resting {
+        if self.mode != Mode::ProbeRtt && self.min_rtt.expired && !self.resting {
             self.save_window(window);
             self.enter(Mode::ProbeRtt);
-            self.probe_until = None;
-            self.feedback = Feedback::Stopping;
+            self.min_rtt.probe_until = None;
+            self.probe.feedback = Feedback::Stopping;
             self.start_round();
         }
         self.resting = false;
         if self.mode != Mode::ProbeRtt {
             return;
         }
-        match self.probe_until {
+        match self.min_rtt.probe_until {
             None if d.flight as f64 <= self.probe_rtt_window() => {
-                (self.probe_until, self.probe_round_over) = (Some(d.now + LASTS), false);
+                (self.min_rtt.probe_until, self.min_rtt.probe_round_over) = (Some(d.now + LASTS), false);
                 self.start_round();
             }
             None => {}
             Some(until) => {
-                self.probe_round_over |= self.round_began;
-                if self.probe_round_over && d.now > until {
-                    self.delay_at = d.now;
-                    window.cwnd = window.cwnd.max(self.prior);
+                self.min_rtt.probe_round_over |= self.rounds.began;
+                if self.min_rtt.probe_round_over && d.now > until {
+                    self.min_rtt.recent_at = d.now;
+                    window.cwnd = window.cwnd.max(self.saved.window);
                     // draft-ietf-ccwg-bbr section 5.3.4.4: ExitProbeRTT
                     self.forget_short();
-                    if self.filled {
+                    if self.full_pipe.reached {
                         self.start_down(d.now);
                         self.enter(Mode::Cruise);
                     } else {
