@@ -1988,6 +1988,7 @@ Dccp = TypedDict(
         'initial-window': int,
         'send-queue': int,
         'ecn': bool,
+        'rules': Literal['rfc', 'linux'],
         'lifetime': str,
         'ack-lifetime': str,
     },

@@ -49,6 +49,17 @@ impl Window {
             self.size += if self.size < self.threshold { 1.0 } else { 1.0 / self.size };
         }
     }
+    /// Time for so many fragments, while the window grows by one a round trip; none in slow start, in which it does not yet reflect
+    /// the path.
+    fn time_for(&self, fragments: u64, rtt: Span) -> Option<Span> {
+        if rtt.is_zero() || self.size < self.threshold {
+            return None;
+        }
+        // Rounds n in which W + (W + 1) + ... of them leave: n W + n (n - 1) / 2.
+        let (all, first) = (fragments as f64, self.size.max(1.0) - 0.5);
+        let rounds = libm::sqrt(first * first + 2.0 * all) - first;
+        Some(Span::from_secs_f64(rounds * rtt.as_secs_f64()))
+    }
     fn reduce(&mut self, now: Time, rtt: Span) {
         if self.reduced.is_some_and(|t| now.since(t) < rtt) {
             return;
@@ -312,16 +323,15 @@ impl Control {
             sender.on_timeout(now);
         }
     }
-    /// Estimate of the rate, bytes per second, of fragments of `size` bytes; none where nothing limits.
-    pub fn rate(&self, rtt: Span, size: u32) -> Option<f64> {
-        let rtt = rtt.as_secs_f64();
-        // In slow start the window does not yet reflect the path.
-        let known = |window: &Window| rtt > 0.0 && window.size >= window.threshold;
-        let of = |window: &Window| known(window).then(|| window.size.max(1.0) * f64::from(size) / rtt);
+    /// Estimate of the time in which fragments of `size` bytes carry so many bytes; none where nothing limits.
+    pub fn time_for(&self, bytes: u64, rtt: Span, size: u32) -> Option<Span> {
+        let window = |window: &Window| window.time_for(bytes.div_ceil(u64::from(size.max(1))), rtt);
         match self {
-            Control::Aimd(window) => of(window),
-            Control::Shared(share) => of(&share.window.lock().window),
-            Control::Tfrc(sender) => (sender.loss() > 0.0).then(|| sender.rate()),
+            Control::Aimd(own) => window(own),
+            Control::Shared(share) => window(&share.window.lock().window),
+            Control::Tfrc(sender) => {
+                (sender.loss() > 0.0).then(|| Span::from_secs_f64(bytes as f64 / sender.rate()))
+            }
             Control::Carrier { .. } | Control::None => None,
         }
     }

@@ -8,8 +8,8 @@ fn get(outcome: &RunOutcome, metric: Metric) -> f64 {
     outcome.flows[0].get(metric).unwrap_or(f64::NAN)
 }
 
-/// News over a link with pauses and losses.
-fn news(transport: &str, more: &[&str]) -> RunOutcome {
+/// News over a link with pauses and losses, of a repetition.
+fn news(transport: &str, more: &[&str], repetition: u64) -> RunOutcome {
     let text = format!(
         r#"
         williwaw = 1
@@ -38,36 +38,44 @@ fn news(transport: &str, more: &[&str]) -> RunOutcome {
         limit = "400 s"
     "#
     );
-    run_once(&testkit::model(&text, more), 0, Options::default())
+    run_once(&testkit::model(&text, more), repetition, Options::default())
 }
 
 /// AT-34, RT-12: ATP's units over a DCCP connection, with either congestion control, and SR-RTP on DCCP with TFRC: most units come
-/// whole and in time, lost fragments are sent again within their lifetime, and none arrives late.
+/// whole and in time in each of twenty runs, lost fragments are sent again within their lifetime, and none arrives late.
 #[test]
 fn at_34_rt_12_units_go_over_dccp() {
+    const RUNS: u64 = 20;
     let of = |carrier: &str, control: &str| {
         let own = format!("carrier = \"{carrier}\", control = \"{control}\"");
-        news(&format!("{{ atp = {{ lifetime = \"5 s\", feasibility = false, {own} }} }}"), &[])
+        let own = format!("{{ atp = {{ lifetime = \"5 s\", feasibility = false, {own} }} }}");
+        (0..RUNS).map(|repetition| news(&own, &[], repetition)).collect::<Vec<_>>()
+    };
+    let in_time = |runs: &[RunOutcome]| {
+        let all = runs.iter().map(|run| get(run, Metric::UnitsInTime));
+        let least = all.clone().fold(1.0, f64::min);
+        (all.sum::<f64>() / RUNS as f64, least)
     };
     for (carrier, control) in [("dccp", "tfrc"), ("dccp", "aimd"), ("rtp-dccp", "tfrc"), ("rtp-dccp", "aimd")]
     {
-        let (own, alone) = (of(carrier, control), of("udp", control));
-        let [in_time, over_udp] = [&own, &alone].map(|outcome| get(outcome, Metric::UnitsInTime));
-        let again = get(&own, Metric::SegmentsRetransmitted);
+        let own = of(carrier, control);
+        let ((mean, least), over_udp) = (in_time(&own), in_time(&of("udp", control)));
+        let again = own.iter().map(|run| get(run, Metric::SegmentsRetransmitted)).sum::<f64>() / RUNS as f64;
         println!(
-            "{carrier}, {control}: {in_time:.3} in time, {again} fragments again; over UDP {over_udp:.3}"
+            "{carrier}, {control}: {mean:.3} in time, {least:.3} at least, {again} fragments again; over UDP {over_udp:.3?}"
         );
-        assert!(own.complete, "{carrier} {control}");
-        assert_eq!(get(&own, Metric::MessagesSent), 40.0);
         // Four or five pauses of 6 s and one fragment in fifty lost: a unit that is made early in a pause is lost, one in ten.
-        assert!(in_time > 0.85, "{carrier} {control}: {in_time}");
+        assert!(mean > 0.9 && least > 0.7, "{carrier} {control}: {mean} {least}");
         assert!(again > 0.0, "{carrier} {control}: losses are repaired within the lifetime");
-        // RT-03: over RTP both ends send reports, and units come in time as often as without.
-        let reports = own.flows[0].get(Metric::RtcpReports);
-        assert_eq!(reports.is_some_and(|n| n >= 40.0), carrier == "rtp-dccp", "{carrier}: {reports:?}");
-        let bare = get(&of("dccp", control), Metric::UnitsInTime);
-        assert!(in_time >= bare - 0.05, "{carrier} {control}: {in_time}, without reports {bare}");
-        assert_eq!(get(&own, Metric::MessagesLate), 0.0, "{carrier} {control}");
+        let bare = in_time(&of("dccp", control)).0;
+        assert!(mean >= bare - 0.05, "{carrier} {control}: {mean}, without reports {bare}");
+        for run in &own {
+            assert!(run.complete, "{carrier} {control}");
+            assert_eq!((get(run, Metric::MessagesSent), get(run, Metric::MessagesLate)), (40.0, 0.0));
+            // RT-03: over RTP both ends send reports, and units come in time as often as without.
+            let reports = run.flows[0].get(Metric::RtcpReports);
+            assert_eq!(reports.is_some_and(|n| n >= 40.0), carrier == "rtp-dccp", "{carrier}: {reports:?}");
+        }
     }
 }
 
@@ -352,9 +360,9 @@ fn rt_06_under_red_the_share_lies_between_half_and_twice_too() {
     assert!(wide < 0.4 && (0.5..=2.0).contains(&narrow), "{wide} {narrow}");
 }
 
-/// A stream over a link: metrics by name.
-fn stream(transport: &str, app: &str, hop: &str) -> impl Fn(Metric) -> f64 + use<> {
-    let text = format!(
+/// A stream over a link.
+fn stream_text(transport: &str, app: &str, hop: &str) -> String {
+    format!(
         r#"
         williwaw = 1
         [[hop]]
@@ -372,9 +380,18 @@ fn stream(transport: &str, app: &str, hop: &str) -> impl Fn(Metric) -> f64 + use
         [run]
         limit = "600 s"
     "#
-    );
-    let outcome = run_once(&testkit::model::<&str>(&text, &[]), 0, Options::default());
-    assert!(outcome.complete, "{transport} {app} {hop}");
+    )
+}
+
+fn played(text: &str) -> RunOutcome {
+    let outcome = run_once(&testkit::model::<&str>(text, &[]), 0, Options::default());
+    assert!(outcome.complete, "{text}");
+    outcome
+}
+
+/// The same: metrics by name.
+fn stream(transport: &str, app: &str, hop: &str) -> impl Fn(Metric) -> f64 + use<> {
+    let outcome = played(&stream_text(transport, app, hop));
     move |metric| get(&outcome, metric)
 }
 
@@ -413,6 +430,40 @@ fn rt_13_rt_08_the_buffer_hides_a_pause() {
         assert_eq!(short(Metric::PlayoutStalls), 1.0, "{transport}");
         let stalled = short(Metric::PlayoutStall);
         assert!((1.0..4.5).contains(&stalled), "{transport}: {stalled}");
+    }
+}
+
+/// RT-13: DCCP sends nothing again, so the frames that its player misses are those of which the full queue dropped a packet; a queue
+/// for the media of the pause loses none, and CCID 2, whose window closes, neither.
+#[test]
+fn rt_13_frames_missed_over_dccp_are_those_that_the_queue_dropped() {
+    let run = |transport: &str, limit: &str| {
+        let hop = "rate = \"300 kbit/s\"\n[[hop.gate]]\nname = \"pause\"\nstart = \"20 s\"\nlasts = \"3 s\"";
+        let text = stream_text(transport, r#"rates = ["64 kbit/s"], lasts = "60 s", buffer = "5 s""#, hop);
+        let outcome = played(&text.replace("20 kB", limit));
+        [Metric::FramesMissed, Metric::SegmentsDropped].map(|metric| get(&outcome, metric))
+    };
+    // The media of 3 s are 24 kB.
+    let [missed, dropped] = run("\"dccp\"", "20 kB");
+    println!("queue of 20 kB: {missed} frames missed, {dropped} packets dropped");
+    assert!(missed >= 1.0 && missed <= dropped, "{missed} {dropped}");
+    assert_eq!(run("\"dccp\"", "40 kB"), [0.0, 0.0]);
+    assert_eq!(run("{ dccp = { ccid = 2 } }", "20 kB"), [0.0, 0.0]);
+}
+
+/// RT-13, AT-09: through a pause of 10 s ATP misses no more frames than have their whole lifetime of 5 s inside it, and the check of
+/// feasibility gives up no others.
+#[test]
+fn rt_13_at_09_a_long_pause_costs_what_lives_inside_it() {
+    for transport in ["{ atp = { feasibility = false } }", "\"atp\"", "{ atp = { control = \"tfrc\" } }"] {
+        let app = r#"rates = ["64 kbit/s"], lasts = "60 s", buffer = "5 s""#;
+        let hop = "rate = \"300 kbit/s\"\n[[hop.gate]]\nname = \"pause\"\nstart = \"20 s\"\nlasts = \"10 s\"";
+        let run = stream(transport, app, hop);
+        let [missed, stalled] = [Metric::FramesMissed, Metric::PlayoutStall].map(run);
+        println!("{transport}: {missed} frames missed, stalled for {stalled:.3} s");
+        // Five frames a second.
+        assert!((1.0..=25.0).contains(&missed), "{transport}: {missed}");
+        assert!(stalled < 10.0, "{transport}: {stalled}");
     }
 }
 

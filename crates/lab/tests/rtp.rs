@@ -162,6 +162,25 @@ fn rt_03_tshark_reads_reports_and_computes_the_same_round_trip() {
     assert!((0.2..0.215).contains(&own));
 }
 
+/// RT-03: where the sender's BYE is lost the receiver times it out (RFC 3550 section 6.3.5: five intervals of 5 s, and one of at most
+/// 6.16 s until it looks), reports no more, and the run ends as it does with the BYE.
+#[test]
+fn rt_03_a_lost_bye_ends_with_the_time_out() {
+    let app = "{ cbr = { rate = \"64 kbit/s\", packet = \"160 B\", lasts = \"60 s\" } }";
+    let run = |hop: &str| {
+        let outcome = play(&model("{ rtp = { format = \"pcmu\" } }", app, hop));
+        let last = outcome.world.network.next_wake();
+        (get(&outcome, Metric::CompletionTime), get(&outcome, Metric::RtcpReports), last)
+    };
+    let lost = "[[hop.loss]]\nname = \"end\"\ndirections = \"down\"\ntwo-state.over-time = { good = \"59.9 s\", bad = \"1 s\" }";
+    let (heard, lost) = (run(""), run(lost));
+    println!("end, reports and timers with the BYE {heard:?}, without {lost:?}");
+    assert_eq!((heard.0, lost.0), (59.98, 59.98));
+    // In place of a BYE, reports 2.05 to 6.16 s apart until the time-out.
+    assert!((heard.1 + 3.0..=heard.1 + 15.0).contains(&lost.1), "{heard:?} {lost:?}");
+    assert_eq!(lost.2, heard.2, "no timer runs on");
+}
+
 /// RT-03: an application that hears of losses in reports slows down, where it may.
 #[test]
 fn rt_03_the_source_slows_down_by_reports() {
@@ -289,4 +308,5 @@ fn at_09_feasibility_goes_by_the_least_round_trip() {
     println!("given up and in time: 30 kbit/s with a pause {wide:?}, 8 kbit/s {narrow:?}");
     assert_eq!(wide.0, 0.0);
     assert!(wide.1 >= 38.0 / 40.0, "{wide:?}");
+    assert!(narrow.0 > 20.0, "{narrow:?}");
 }

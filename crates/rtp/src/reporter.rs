@@ -48,6 +48,8 @@ struct Peer {
     data: Option<Time>,
     /// It has sent BYE.
     gone: bool,
+    /// It has been timed out and not been heard since.
+    silent: bool,
 }
 
 /// RTCP state of one participant.
@@ -131,7 +133,7 @@ impl Reporter {
 
     fn members(&self) -> Members {
         let sends = self.sent.is_some_and(|at| at >= self.reports[0]);
-        let peer = self.peer.as_ref().filter(|peer| !peer.gone);
+        let peer = self.peer.as_ref().filter(|peer| !peer.gone && !peer.silent);
         let peer_sends = peer.and_then(|peer| peer.data).is_some_and(|at| at >= self.reports[0]);
         Members {
             all: 1 + u32::from(peer.is_some()),
@@ -158,12 +160,13 @@ impl Reporter {
     }
 
     fn peer(&mut self, now: Time, ssrc: u32) -> &mut Peer {
-        let fresh = Peer { ssrc, reception: None, report: None, heard: now, data: None, gone: false };
+        let fresh =
+            Peer { ssrc, reception: None, report: None, heard: now, data: None, gone: false, silent: false };
         let peer = self.peer.get_or_insert_with(|| fresh.clone());
         if peer.ssrc != ssrc {
             *peer = fresh;
         }
-        peer.heard = now;
+        (peer.heard, peer.silent) = (now, false);
         peer
     }
 
@@ -254,11 +257,15 @@ impl Reporter {
     /// The report that is due now, if one is.
     pub fn report(&mut self, now: Time) -> Option<Compound> {
         let members = self.members();
-        if self.peer.as_ref().is_some_and(|peer| now >= peer.heard + self.interval.patience(members)) {
-            // Timed out (RFC 3550 section 6.3.5). Of two participants none is left to report to.
-            self.peer = None;
+        let patience = self.interval.patience(members);
+        if let Some(peer) = self.peer.as_mut().filter(|peer| !peer.silent && now >= peer.heard + patience) {
+            //= RFC 3550 section 6.3.5: a participant silent for five intervals is timed out
+            // Its statistics stay: it may come back (section 6.2.1).
+            peer.silent = true;
             if self.sent.is_none() {
-                self.stop();
+                // Of two participants none is left to report to, until a packet comes.
+                self.interval.stop();
+                self.begun = false;
                 return None;
             }
         }

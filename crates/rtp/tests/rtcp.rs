@@ -200,6 +200,48 @@ fn reports_tell_what_the_path_did() {
     assert!((18..=32).contains(&source.statistics.sent), "{}", source.statistics.sent);
 }
 
+/// RFC 3550 section 6.3.5: an end that only receives stops reporting once nothing was heard for five intervals of 5 s, looked at when
+/// a report is due; 6.2.1: its statistics stay, and a packet begins the reports anew.
+#[test]
+fn a_silent_participant_is_timed_out_and_may_come_back() {
+    let config = ReporterConfig { cname: "receiver".into(), clock: 8000, bandwidth: 8000.0 };
+    let mut receiver = Reporter::new(config, Seed { seed: 3, repetition: 0 }.stream("timeout", "rtp"));
+    let mut seq = 0_u16;
+    // Packets 20 ms apart from `from` to `to`, every tenth of them lost; the times of reports until `until`.
+    let mut play = |receiver: &mut Reporter, from: f64, to: f64, until: f64| {
+        let (mut reports, mut next) = (Vec::new(), from);
+        loop {
+            let due = receiver.next_timeout();
+            let arrival = if next < to { seconds(next) } else { Time::NEVER };
+            let now = due.min(arrival);
+            if now > seconds(until) {
+                return reports;
+            }
+            if now == arrival {
+                seq += 1;
+                next += 0.02;
+                if seq.is_multiple_of(10) {
+                    continue;
+                }
+                receiver.start(now);
+                assert!(receiver.on_data(now, 7, seq, 160 * u32::from(seq)));
+            } else if let Some(report) = receiver.report(now) {
+                reports.push((now.as_secs_f64(), report.blocks.first().map(|block| block.lost)));
+            }
+        }
+    };
+    let first = play(&mut receiver, 0.0, 20.0, 1000.0);
+    // Heard until 20 s: timed out at 45 s at the earliest, and a report is due within 1.5 x 5 s / (e - 3/2) of each other.
+    let last = first.last().unwrap().0;
+    assert!((45.0 - 6.16..45.0).contains(&last), "{first:?}");
+    assert_eq!(receiver.next_timeout(), Time::NEVER);
+    let again = play(&mut receiver, 1000.0, 1020.0, 1020.0);
+    assert!(again.len() >= 3, "{again:?}");
+    // 1000 packets before the silence and 1000 behind it, of which a tenth is lost: one count.
+    let lost = again.last().unwrap().1.unwrap();
+    assert!((150..=200).contains(&lost), "{again:?}");
+}
+
 /// Strategy for compound packets.
 fn compounds() -> impl Strategy<Value = Compound> {
     let block = (any::<u32>(), any::<u8>(), -0x80_0000..0x80_0000_i32, any::<[u32; 4]>());

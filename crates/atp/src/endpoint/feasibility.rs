@@ -29,9 +29,12 @@ impl AtpEnd {
         // An estimate that no ACK has confirmed for two timeouts is invalid: without this a flow
         // that gives everything up would never learn better.
         let fresh = self.heard + self.timeout().times(2) >= io.now;
-        let rate = self.control.rate(rtt, size).or(self.delivery_rate()).filter(|_| feasibility && fresh);
+        let (control, delivery) = (&self.control, self.delivery_rate());
+        let half = Span::from_nanos(rtt.as_nanos() / 2);
         let gone = self.sender.expire(io.now, |bytes| {
-            rate.map(|rate| Span::from_secs_f64(bytes as f64 / rate + rtt.as_secs_f64() / 2.0))
+            let by_link = || delivery.map(|rate| Span::from_secs_f64(bytes as f64 / rate));
+            let time = control.time_for(bytes, rtt, size).or_else(by_link);
+            time.filter(|_| feasibility && fresh).map(|time| time + half)
         });
         for adu in gone {
             let abort = self.packet(adu, Content::Abort);

@@ -1,8 +1,8 @@
 //! CCID 3, TFRC congestion control (RFC 4342): window counter, reports in options.
 
-use super::Fate;
+use super::{Fate, Rules};
 use crate::packet::{Dccp, Opt};
-use crate::tfrc::{Arrival, Feedback, Receiver, Sender, SenderConfig};
+use crate::tfrc::{Arrival, Feedback, LossHistory, Receiver, Sender, SenderConfig};
 use base::{Span, Time};
 use std::collections::VecDeque;
 
@@ -10,28 +10,47 @@ use std::collections::VecDeque;
 const REMEMBERED: usize = 16_384;
 /// The window counter advances by at most this much at once (RFC 4342 section 8.1).
 const MOST_STEP: u64 = 5;
+/// Steps of the window counter in a round trip.
+const STEPS_PER_ROUND: u64 = 4;
+
+/// Longest round trip that Linux takes (net/dccp/dccp.h: DCCP_SANE_RTT_MAX).
+const MOST_RTT: Span = Span::from_secs(3);
+
+/// A packet that no report has acknowledged yet.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    seq: u64,
+    at: Time,
+    /// Window counter, continued beyond 15; none for a packet without data.
+    counter: Option<u64>,
+}
 
 /// The sending half of CCID 3.
 #[derive(Clone, Debug)]
 pub struct Ccid3 {
     tfrc: Sender,
-    /// Number and send time of packets not yet reported, from the first with data on.
-    sent: VecDeque<(u64, Time)>,
-    /// Window counter, and when it last advanced.
+    rules: Rules,
+    /// Packets not yet reported, from the first with data on.
+    sent: VecDeque<Sent>,
+    /// Window counter, and when it last advanced; never before the first packet with data.
     counter: u64,
     counted: Time,
+    /// The counter of the newest packet with data.
+    shown: u64,
     loss: f64,
     loss_reports: u64,
 }
 
 impl Ccid3 {
     /// A half-connection before its first packet.
-    pub fn new(config: SenderConfig) -> Self {
+    pub fn new(config: SenderConfig, rules: Rules) -> Self {
         Ccid3 {
             tfrc: Sender::new(config),
+            rules,
             sent: VecDeque::new(),
             counter: 0,
-            counted: Time::ZERO,
+            counted: Time::NEVER,
+            shown: 0,
             loss: 0.0,
             loss_reports: 0,
         }
@@ -44,30 +63,42 @@ impl Ccid3 {
     pub fn seed(&mut self, now: Time, rtt: Span) {
         self.tfrc.seed(now, rtt);
     }
-    /// A data packet leaves; its window counter.
-    pub fn on_send(&mut self, now: Time, seq: u64, more_waits: bool) -> u8 {
+    /// A data packet of so many bytes leaves; its window counter.
+    pub fn on_send(&mut self, now: Time, seq: u64, bytes: u32, more_waits: bool) -> u8 {
+        self.tfrc.on_size(bytes);
         self.tfrc.on_send(now, more_waits);
-        self.remember(now, seq);
-        //= RFC 4342 section 8.1: the counter advances once per quarter of a round trip, by at most 5
-        let quarter = self.tfrc.rtt().as_nanos() / 4;
+        self.count(now);
+        self.remember(Sent { seq, at: now, counter: Some(self.counter) });
+        (self.counter % 16) as u8
+    }
+
+    fn count(&mut self, now: Time) {
+        if self.counted.is_never() {
+            self.counted = now;
+        }
+        //= RFC 4342 section 8.1: the counter advances once per quarter of a round trip, by at most 5 between two packets
+        let quarter = self.tfrc.rtt().as_nanos() / STEPS_PER_ROUND;
         if let Some(quarters) = now.since(self.counted).as_nanos().checked_div(quarter)
             && quarters > 0
         {
             self.counter += quarters.min(MOST_STEP);
             self.counted = now;
         }
-        (self.counter % 16) as u8
+        // An acknowledgement and a silence behind it together are no larger step for the receiver.
+        self.counter = self.counter.min(self.shown + MOST_STEP);
+        self.shown = self.counter;
     }
+
     /// A packet without data leaves: a report may acknowledge it, and its round trip counts.
     pub fn on_dataless_sent(&mut self, now: Time, seq: u64) {
         // Before any data there is nothing that a report could be about.
         if !self.sent.is_empty() {
-            self.remember(now, seq);
+            self.remember(Sent { seq, at: now, counter: None });
         }
     }
 
-    fn remember(&mut self, now: Time, seq: u64) {
-        self.sent.push_back((seq, now));
+    fn remember(&mut self, sent: Sent) {
+        self.sent.push_back(sent);
         if self.sent.len() > REMEMBERED {
             self.sent.pop_front();
         }
@@ -81,7 +112,7 @@ impl Ccid3 {
     pub fn on_ack(&mut self, now: Time, packet: &Dccp, mut fate: impl FnMut(Fate)) {
         let Some(ack) = packet.ack else { return };
         if let Some(vector) = packet.ack_vector() {
-            let oldest = self.sent.front().map_or(u64::MAX, |s| s.0);
+            let oldest = self.sent.front().map_or(u64::MAX, |s| s.seq);
             vector.each(ack, |seq, state| {
                 if seq >= oldest {
                     fate(Fate { seq, arrived: state != crate::ackvec::State::Missing });
@@ -98,15 +129,28 @@ impl Ccid3 {
                 _ => {}
             }
         }
-        let at = self.sent.partition_point(|s| s.0 < ack);
-        let found = self.sent.get(at).filter(|s| s.0 == ack).map(|s| s.1);
+        let at = self.sent.partition_point(|s| s.seq < ack);
+        let found = self.sent.get(at).filter(|s| s.seq == ack).copied();
         let reported = at + usize::from(found.is_some());
         if packet.ack_vector().is_none() {
             // Without a vector, lost and received packets below the acknowledged number cannot be distinguished.
-            self.sent.iter().take(reported).for_each(|s| fate(Fate { seq: s.0, arrived: true }));
+            self.sent.iter().take(reported).for_each(|s| fate(Fate { seq: s.seq, arrived: true }));
         }
         self.sent.drain(..reported);
-        let (Some(sent), Some(rate), Some(loss)) = (found, rate, loss) else { return };
+        let Some(found) = found else { return };
+        //= RFC 4342 section 8.1: after an acknowledgement of counter i the counter SHOULD be at least i + 4
+        if let Some(least) = found.counter.map(|i| i + STEPS_PER_ROUND)
+            && self.counter < least
+            && self.rules == Rules::Rfc
+        {
+            (self.counter, self.counted) = (least, now);
+        }
+        let (mut sent, Some(rate), Some(loss)) = (found.at, rate, loss) else { return };
+        if self.rules == Rules::Linux {
+            // A longer round trip counts as this.
+            let longest = (MOST_RTT + elapsed).as_nanos();
+            sent = sent.max(Time::from_nanos(now.as_nanos().saturating_sub(longest)));
+        }
         if loss > self.loss {
             self.loss_reports += 1;
         }
@@ -147,31 +191,54 @@ impl Ccid3 {
 #[derive(Clone, Debug)]
 pub struct Reporter {
     tfrc: Receiver,
-    /// First arrivals of recent counter values; the values go on beyond 15.
+    /// First arrivals of recent counter values; the values go on beyond 15. With Linux's rules two at most: where the present
+    /// round trip began, and the newest value.
     counters: VecDeque<(u64, Time)>,
     rtt: Span,
     /// Highest number, and when it arrived.
     newest: (u64, Time),
-}
-
-impl Default for Reporter {
-    fn default() -> Self {
-        Reporter {
-            tfrc: Receiver::new(false),
-            counters: VecDeque::new(),
-            rtt: Span::ZERO,
-            newest: (0, Time::ZERO),
-        }
-    }
+    rules: Rules,
+    /// Window counter of the newest packet with data, and that of the last report, 0 to 15.
+    shown: u8,
+    reported: u8,
 }
 
 impl Reporter {
+    /// A half-connection before its first packet.
+    pub fn new(rules: Rules) -> Self {
+        let history = LossHistory::new(false).by_counter();
+        let tfrc = match rules {
+            Rules::Rfc => Receiver::with(history),
+            Rules::Linux => Receiver::with(history.brief_start()).without_timer(),
+        };
+        Reporter {
+            tfrc,
+            counters: VecDeque::new(),
+            rtt: Span::ZERO,
+            newest: (0, Time::ZERO),
+            rules,
+            shown: 0,
+            reported: 0,
+        }
+    }
+
     /// A data packet arrived.
     pub fn on_data(&mut self, now: Time, packet: &Dccp, size: u32, marked: bool) {
-        self.learn(now, packet.ccval);
+        match self.rules {
+            Rules::Rfc => self.learn(now, packet.ccval),
+            Rules::Linux => self.learn_in_turn(now, packet.ccval),
+        }
         self.arrived(now, packet.seq);
-        let arrival = Arrival { seq: packet.seq, ndp: packet.ndp_count(), marked, ..Arrival::default() };
+        let (seq, ndp, counter) = (packet.seq, packet.ndp_count(), packet.ccval);
+        let arrival = Arrival { seq, ndp, counter, marked, ..Arrival::default() };
         self.tfrc.on_arrival(now, arrival, size, now, self.rtt);
+        self.shown = counter;
+        //= RFC 4342 section 10.3: the receiver MAY report by the window counter in place of its own estimate of the round trip
+        if self.rules == Rules::Linux
+            && u64::from(counter.wrapping_sub(self.reported) & 15) >= STEPS_PER_ROUND
+        {
+            self.tfrc.demand();
+        }
     }
 
     /// A packet without data arrived: it has a number, and reports acknowledge the newest number.
@@ -205,16 +272,50 @@ impl Reporter {
         while self.counters.front().is_some_and(|(from, _)| from + 4 < count) {
             self.counters.pop_front();
         }
-        if let Some((from, at)) = self.counters.front().filter(|(from, _)| from + 2 <= count) {
-            let span = now.since(*at).as_nanos() * 4 / (count - from);
-            let span = Span::from_nanos(span.max(1));
-            self.rtt = if self.rtt.is_zero() {
-                span
-            } else {
-                Span::from_nanos((9 * self.rtt.as_nanos() + span.as_nanos()) / 10)
-            };
+        if let Some(&(from, at)) = self.counters.front().filter(|(from, _)| from + 2 <= count) {
+            self.sample(now.since(at).as_nanos() * STEPS_PER_ROUND / (count - from));
         }
         self.counters.push_back((count, now));
+    }
+
+    /// A round trip of so many nanoseconds enters the average.
+    fn sample(&mut self, nanos: u64) {
+        let nanos = nanos.max(1);
+        let before = if self.rtt.is_zero() { nanos } else { self.rtt.as_nanos() };
+        self.rtt = Span::from_nanos((9 * before + nanos) / 10);
+    }
+
+    /// The same as in Linux (net/dccp/ccids/lib/packet_history.c): one sample for each round trip, until the first loss event.
+    fn learn_in_turn(&mut self, now: Time, counter: u8) {
+        if self.tfrc.history().events() > 0 {
+            return;
+        }
+        let counter = u64::from(counter);
+        let Some(&(from, began)) = self.counters.front() else {
+            return self.counters.push_back((counter, now));
+        };
+        let newest = self.counters.get(1).copied();
+        let step = counter.wrapping_sub(from) & 15;
+        match (step, newest) {
+            (0, None) => {}
+            (1..STEPS_PER_ROUND, _) => {
+                self.counters.truncate(1);
+                self.counters.push_back((counter, now));
+            }
+            (STEPS_PER_ROUND, _) => {
+                self.sample(now.since(began).as_nanos());
+                self.counters = VecDeque::from([(counter, now)]);
+            }
+            (_, newest) => {
+                if let Some((last, at)) = newest {
+                    // In whole numbers, as there.
+                    self.sample(
+                        STEPS_PER_ROUND / (last.wrapping_sub(from) & 15).max(1) * at.since(began).as_nanos(),
+                    );
+                }
+                self.counters = VecDeque::from([(counter, now)]);
+            }
+        }
     }
 
     /// Due time of the next report.
@@ -224,6 +325,7 @@ impl Reporter {
     /// The options of the report that is due.
     pub fn report(&mut self, now: Time) -> Option<Vec<Opt>> {
         let feedback = self.tfrc.report(now)?;
+        self.reported = self.shown;
         let inverse = if feedback.loss > 0.0 { (1.0 / feedback.loss) as u32 } else { u32::MAX };
         let held = now.since(self.newest.1).as_nanos() / 10_000;
         Some(vec![
@@ -237,7 +339,7 @@ impl Reporter {
         self.rtt
     }
     /// Loss events and intervals.
-    pub fn history(&self) -> &crate::tfrc::LossHistory {
+    pub fn history(&self) -> &LossHistory {
         self.tfrc.history()
     }
 }

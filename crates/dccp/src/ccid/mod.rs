@@ -19,6 +19,18 @@ base::named! {
     }
 }
 
+base::named! {
+    /// What CCID 3 follows where Linux departs from the RFCs.
+    pub enum Rules {
+        /// RFC 4342 and RFC 5348.
+        Rfc = "rfc",
+        /// Linux 6.12. The sender does not raise its window counter after an acknowledgement, and a round trip counts as 3 s at
+        /// most. The receiver reports by the window counter, samples the round trip once in each and until the first loss event,
+        /// derives the first loss interval from the rate since the last report and replaces it at the second loss event.
+        Linux = "linux",
+    }
+}
+
 impl Ccid {
     /// Its number on the wire.
     pub const fn number(self) -> u8 {
@@ -71,13 +83,13 @@ impl Sending {
         }
     }
     /// A data packet leaves; the four bits of its CCVal.
-    pub fn on_send(&mut self, now: Time, seq: u64, more_waits: bool) -> u8 {
+    pub fn on_send(&mut self, now: Time, seq: u64, bytes: u32, more_waits: bool) -> u8 {
         match self {
             Sending::Tcplike(c) => {
                 c.on_send(now, seq);
                 0
             }
-            Sending::Tfrc(c) => c.on_send(now, seq, more_waits),
+            Sending::Tfrc(c) => c.on_send(now, seq, bytes, more_waits),
         }
     }
     /// A packet without data leaves.
@@ -174,10 +186,10 @@ const DELAYED: Span = Span::from_millis(200);
 
 impl Receiving {
     /// The half for a congestion control.
-    pub fn new(ccid: Ccid, ratio: u32) -> Self {
+    pub fn new(ccid: Ccid, ratio: u32, rules: Rules) -> Self {
         match ccid {
             Ccid::Tcplike => Receiving::Tcplike { ratio: ratio.max(1), unacked: 0, delayed: Time::NEVER },
-            Ccid::Tfrc => Receiving::Tfrc(Box::default()),
+            Ccid::Tfrc => Receiving::Tfrc(Box::new(Reporter::new(rules))),
         }
     }
     /// A data packet arrived; `size` in bytes on the wire without IP.

@@ -120,7 +120,7 @@ impl Connection {
             State::Request if self.expirations <= MOST_TRIES => self.request(io),
             State::PartOpen if io.now.since(self.opened_at) <= PARTOPEN_MOST => {
                 self.control(io, Kind::Ack, Some(self.gsr), Vec::new());
-                self.timer = io.now + PARTOPEN_TIMEOUT.times(1 << self.expirations.min(8)).min(MOST_TIMEOUT);
+                self.timer = io.now + self.partopen_timeout();
             }
             State::Closing | State::CloseReq if self.expirations <= MOST_TRIES => self.repeat_close(io),
             State::Request | State::PartOpen | State::Closing | State::CloseReq => {
@@ -128,6 +128,10 @@ impl Connection {
             }
             _ => self.gone(),
         }
+    }
+
+    fn partopen_timeout(&self) -> Span {
+        PARTOPEN_TIMEOUT.times(1 << self.expirations.min(8)).min(MOST_TIMEOUT)
     }
 
     fn gone(&mut self) {
@@ -349,7 +353,7 @@ impl Connection {
     fn agree(&mut self) {
         let ccid = self.features.ccid();
         self.sending = sending(&self.config, ccid);
-        self.receiving = Receiving::new(ccid, self.features.ratio());
+        self.receiving = Receiving::new(ccid, self.features.ratio(), self.config.rules);
     }
 
     /// In REQUEST: true if the packet was the awaited response.
@@ -411,11 +415,15 @@ impl Connection {
             let mut packet = Dccp::new(kind_with_data(acks), seq, acks.then_some(self.gsr));
             packet.payload = piece.bytes;
             (packet.offset, packet.message, packet.start) = (piece.offset, piece.message, start);
-            packet.ccval = self.sending.on_send(io.now, seq, more);
+            packet.ccval = self.sending.on_send(io.now, seq, packet.payload + DATA_HEADER, more);
             self.outbox.on_sent(seq, &piece);
             self.counters.data_sent += 1;
             let lives = self.lifetime(io.now, piece.deadline);
             self.emit(io, packet, lives);
+            if self.state == State::PartOpen {
+                //= RFC 4340 section 8.1.5: the timer is set every time a packet is transmitted in PARTOPEN
+                self.timer = io.now + self.partopen_timeout();
+            }
         }
     }
 

@@ -12,7 +12,7 @@ pub use machine::State;
 
 use crate::ackvec::Received;
 use crate::ccid::ccid3::Ccid3;
-use crate::ccid::{Ccid, Receiving, Sending};
+use crate::ccid::{Ccid, Receiving, Rules, Sending};
 use crate::packet::{Dccp, Kind};
 use crate::tfrc::SenderConfig;
 use base::packet::Packet;
@@ -42,6 +42,8 @@ pub struct Config {
     pub ecn: bool,
     /// Acknowledgements of CCID 3 carry Ack Vectors too.
     pub ack_vectors: bool,
+    /// What CCID 3 follows where Linux departs from the RFCs.
+    pub rules: Rules,
     /// Lifetime of data packets in the network.
     pub lifetime: Lifetime,
     /// Lifetime of acknowledgements beyond the receiver's round trip; none: they live for ever (catalogue AT-20).
@@ -65,6 +67,7 @@ impl Default for Config {
             service: 42,
             ecn: false,
             ack_vectors: false,
+            rules: Rules::Rfc,
             lifetime: Lifetime::Always,
             ack_lifetime: None,
             initial_window: 0,
@@ -137,7 +140,7 @@ impl Connection {
             isr: 0,
             features: Features::new(&config),
             sending: sending(&config, ccid),
-            receiving: Receiving::new(ccid, u32::from(config.ack_ratio)),
+            receiving: Receiving::new(ccid, u32::from(config.ack_ratio), config.rules),
             received: Received::default(),
             outbox: Outbox::default(),
             inbox: Inbox::default(),
@@ -194,7 +197,7 @@ fn sending(config: &Config, ccid: Ccid) -> Sending {
             let size = config.payload + DATA_HEADER;
             let tfrc =
                 SenderConfig { size, initial_window: config.initial_window, ..SenderConfig::default() };
-            Sending::Tfrc(Box::new(Ccid3::new(tfrc)))
+            Sending::Tfrc(Box::new(Ccid3::new(tfrc, config.rules)))
         }
     }
 }

@@ -26,6 +26,32 @@ struct Hole {
     after: (u64, Time),
     /// Packets behind it that have arrived.
     later: u32,
+    /// Window counter of the packet before, continued beyond 15.
+    counter: u64,
+}
+
+/// What makes lost packets two loss events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Apart {
+    /// A round trip between their nominal arrivals (RFC 5348 section 5.2).
+    Time,
+    /// The same, and a packet that arrived between them.
+    TimeAndHole,
+    /// More than [`SAME_EVENT`] steps of the window counter among packets that arrived between them.
+    Counter,
+}
+
+/// Most steps of the window counter, each a quarter of a round trip, within a loss event (RFC 4342 section 10.1).
+const SAME_EVENT: u64 = 4;
+
+/// A loss event: its first lost packet.
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    seq: u64,
+    /// When it would have arrived.
+    at: Time,
+    /// Window counter of the packet before.
+    counter: u64,
 }
 
 /// A loss interval that is over.
@@ -45,6 +71,8 @@ pub struct Arrival {
     pub dataless: bool,
     /// Packets without data just before it, as counted by the sender (RFC 4340 section 7.7: NDP Count).
     pub ndp: u64,
+    /// Window counter, 0 to 15, of a packet with data (RFC 4342 section 8.1).
+    pub counter: u8,
     /// It has an ECN mark.
     pub marked: bool,
     /// The packets missing just before it are known not to be lost to congestion.
@@ -100,13 +128,16 @@ pub struct LossHistory {
     next: Option<u64>,
     last: Time,
     holes: VecDeque<Hole>,
-    /// Start of the newest loss event: its first lost packet, and when it would have arrived.
-    event: Option<(u64, Time)>,
+    /// Window counter of the newest packet with data, continued beyond 15.
+    counter: u64,
+    /// The newest loss event.
+    event: Option<Event>,
     /// Closed intervals, newest first, at most [`INTERVALS`].
     closed: VecDeque<Interval>,
     discounting: bool,
-    /// Missing packets in a row begin one loss event at most.
-    one_event: bool,
+    apart: Apart,
+    /// The interval before the first loss event is forgotten at the second one.
+    brief_start: bool,
     dataless: Dataless,
     events: u64,
     lost: u64,
@@ -119,10 +150,12 @@ impl LossHistory {
             next: None,
             last: Time::ZERO,
             holes: VecDeque::new(),
+            counter: 0,
             event: None,
             closed: VecDeque::new(),
             discounting,
-            one_event: false,
+            apart: Apart::Time,
+            brief_start: false,
             dataless: Dataless::default(),
             events: 0,
             lost: 0,
@@ -132,7 +165,20 @@ impl LossHistory {
     /// The same, where missing packets in a row are one loss event however long the silence was: not RFC 5348, whose
     /// nominal arrivals make several of them after a pause of several round trips.
     pub fn one_event_a_hole(mut self) -> Self {
-        self.one_event = true;
+        self.apart = Apart::TimeAndHole;
+        self
+    }
+
+    /// The same for CCID 3, which tells loss events apart by the window counter and not by time.
+    pub fn by_counter(mut self) -> Self {
+        self.apart = Apart::Counter;
+        self
+    }
+
+    /// The same, where the second loss event puts its own interval in the place of the one before the first event, as Linux
+    /// does: not RFC 5348, which averages over both.
+    pub fn brief_start(mut self) -> Self {
+        self.brief_start = true;
         self
     }
 
@@ -157,7 +203,7 @@ impl LossHistory {
         rtt: Span,
         first: impl FnOnce() -> f64,
     ) -> bool {
-        let Arrival { seq, dataless, ndp, marked, forgive } = arrival;
+        let Arrival { seq, dataless, ndp, counter, marked, forgive } = arrival;
         // Numbers of packets without data that lie directly before this one.
         let bare = seq.saturating_sub(ndp);
         let next = self.next.unwrap_or(seq);
@@ -169,21 +215,26 @@ impl LossHistory {
             let data_end = bare.max(next);
             if data_end > next && !forgive {
                 let (before, after) = ((next - 1, self.last), (seq, now));
-                self.holes.push_back(Hole { from: next, to: data_end, before, after, later: 1 });
+                let hole = Hole { from: next, to: data_end, before, after, later: 1, counter: self.counter };
+                self.holes.push_back(hole);
+            }
+            if !dataless {
+                self.counter = continued(self.counter, counter);
             }
             self.dataless.add(data_end, seq + u64::from(dataless));
             self.next = Some(seq.saturating_add(1));
-        } else if self.fill(seq) && dataless {
+        } else if self.fill(&arrival) && dataless {
             self.dataless.add(seq, seq + 1);
         }
         let mut begun = self.declare(rtt);
         self.last = now;
         //= RFC 5348 section 5.3: a marked packet is detected as a congestion event as soon as it arrives
-        if marked && self.begins(now, rtt) {
-            begun = Some(begun.unwrap_or((seq, now)));
-            self.begin(seq, now);
+        let here = Event { seq, at: now, counter: self.counter };
+        if marked && self.begins(&here, rtt) {
+            begun = true;
+            self.begin(here);
         }
-        if begun.is_none() {
+        if !begun {
             return false;
         }
         if self.closed.is_empty() {
@@ -215,14 +266,16 @@ impl LossHistory {
     }
 
     /// A missing packet arrived after all; false if it was not missing.
-    fn fill(&mut self, seq: u64) -> bool {
+    fn fill(&mut self, late: &Arrival) -> bool {
+        let seq = late.seq;
         let Some(at) = self.holes.iter().position(|h| h.from <= seq && seq < h.to) else { return false };
         let hole = self.holes[at];
         for later in self.holes.iter_mut().take(at) {
             later.later += 1;
         }
         let left = Hole { to: seq, later: hole.later + 1, ..hole };
-        let right = Hole { from: seq + 1, ..hole };
+        let counter = if late.dataless { hole.counter } else { continued(hole.counter, late.counter) };
+        let right = Hole { from: seq + 1, counter, ..hole };
         self.holes.remove(at);
         if right.from < right.to {
             self.holes.insert(at, right);
@@ -233,47 +286,52 @@ impl LossHistory {
         true
     }
 
-    /// Declares lost what enough later packets have passed; where a loss event began, if one did.
-    fn declare(&mut self, rtt: Span) -> Option<(u64, Time)> {
-        let mut begun = None;
+    /// Declares lost what enough later packets have passed; true if a loss event began.
+    fn declare(&mut self, rtt: Span) -> bool {
+        let mut begun = false;
         while let Some(hole) = self.holes.front().copied().filter(|h| h.later >= LATER) {
             self.holes.pop_front();
             self.lost += hole.to - hole.from;
-            let mut seq = hole.from;
-            while seq < hole.to {
-                let at = nominal(&hole, seq);
-                let may = !self.one_event || seq == hole.from;
-                if may && self.begins(at, rtt) {
-                    self.begin(seq, at);
-                    begun = begun.or(Some((seq, at)));
+            //= RFC 4342 section 10.1: a series of consecutive losses is a single loss event
+            let last = if self.apart == Apart::Time { hole.to } else { hole.from + 1 };
+            for seq in hole.from..last {
+                let event = Event { seq, at: nominal(&hole, seq), counter: hole.counter };
+                if self.begins(&event, rtt) {
+                    self.begin(event);
+                    begun = true;
                 }
-                // Packets whose nominal arrival lies inside the event that just began need no look each.
-                seq += 1;
             }
         }
         begun
     }
 
-    //= RFC 5348 section 5.2: a new loss event starts if T_old + R_old < T_new
-    fn begins(&self, at: Time, rtt: Span) -> bool {
-        self.event.is_none_or(|(_, start)| start + rtt < at)
+    fn begins(&self, new: &Event, rtt: Span) -> bool {
+        self.event.is_none_or(|old| match self.apart {
+            //= RFC 5348 section 5.2: a new loss event starts if T_old + R_old < T_new
+            Apart::Time | Apart::TimeAndHole => old.at + rtt < new.at,
+            //= RFC 4342 section 10.1: a packet between the losses has a window counter more than 4 from C(X_prev)
+            Apart::Counter => old.counter + SAME_EVENT < new.counter,
+        })
     }
 
-    fn begin(&mut self, seq: u64, at: Time) {
+    fn begin(&mut self, new: Event) {
         self.events += 1;
-        if let Some((start, _)) = self.event {
+        if let Some(old) = self.event {
             let discount = self.discount();
             for interval in &mut self.closed {
                 interval.discount *= discount;
             }
             //= RFC 5348 section 5.3: the loss interval is S_loss(B) - S_loss(A)
             //= RFC 4342 section 6.1.1: packets without data do not count
-            let dataless = self.dataless.forget_below(seq);
-            self.close(seq.saturating_sub(start).saturating_sub(dataless) as f64);
+            let dataless = self.dataless.forget_below(new.seq);
+            if self.brief_start && self.events == 2 {
+                self.closed.clear();
+            }
+            self.close(new.seq.saturating_sub(old.seq).saturating_sub(dataless) as f64);
         } else {
-            self.dataless.forget_below(seq);
+            self.dataless.forget_below(new.seq);
         }
-        self.event = Some((seq, at));
+        self.event = Some(new);
     }
 
     fn close(&mut self, packets: f64) {
@@ -283,7 +341,7 @@ impl LossHistory {
 
     /// Packets with data since the newest loss event began; none before the first one.
     pub fn open_interval(&self) -> Option<u64> {
-        let (start, _) = self.event?;
+        let start = self.event?.seq;
         Some(self.next?.saturating_sub(start).saturating_sub(self.dataless.count()))
     }
 
@@ -295,7 +353,7 @@ impl LossHistory {
     /// Replaces the history, for checks against tables: closed intervals, newest first, and the open one.
     pub fn set(&mut self, open: u64, closed: &[f64]) {
         self.next = Some(open);
-        self.event = Some((0, Time::ZERO));
+        self.event = Some(Event { seq: 0, at: Time::ZERO, counter: 0 });
         self.closed = closed.iter().map(|p| Interval { packets: *p, discount: 1.0 }).collect();
         self.closed.truncate(INTERVALS);
     }
@@ -351,6 +409,10 @@ impl LossHistory {
         self.mean().map_or(0.0, |mean| 1.0 / mean)
     }
 
+    /// Packets are missing that may still come.
+    pub fn is_pending(&self) -> bool {
+        !self.holes.is_empty()
+    }
     /// Loss events so far.
     pub fn events(&self) -> u64 {
         self.events
@@ -360,6 +422,11 @@ impl LossHistory {
     pub fn lost(&self) -> u64 {
         self.lost
     }
+}
+
+/// The window counter `now`, 0 to 15, of a packet behind one with `before`, continued beyond 15.
+fn continued(before: u64, now: u8) -> u64 {
+    before + (u64::from(now).wrapping_sub(before) & 15)
 }
 
 /// Estimated arrival of a missing packet: interpolated between its neighbours by number.

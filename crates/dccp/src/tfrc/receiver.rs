@@ -2,6 +2,16 @@
 
 use super::{Arrival, Feedback, LossHistory, equation};
 use base::{Span, Time};
+use std::collections::VecDeque;
+
+/// When reports are due, and the time that their receive rates cover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reports {
+    /// At a timer of a round trip and at loss events; a round trip at least (RFC 5348 section 6.2).
+    Timer,
+    /// Where [`Receiver::demand`] asks and at loss events; since the last report.
+    Demand,
+}
 
 /// The receiving half of one flow.
 #[derive(Clone, Debug)]
@@ -17,8 +27,14 @@ pub struct Receiver {
     /// Bytes since the last report, and since when they are counted.
     bytes: u64,
     since: Time,
-    /// Receive rate of the last report that covered data, bytes per second.
+    /// Arrival times and bytes of packets since the last report, and of two round trips before it.
+    arrivals: VecDeque<(Time, u32)>,
+    /// Receive rate of the last report that covered data, and the highest of all reports, bytes per second.
     last_rate: f64,
+    most_rate: f64,
+    reports: Reports,
+    /// The report that is due follows a loss event.
+    begun: bool,
     timer: Time,
     due: bool,
     packets: u64,
@@ -40,7 +56,11 @@ impl Receiver {
             highest: 0,
             bytes: 0,
             since: Time::ZERO,
+            arrivals: VecDeque::new(),
             last_rate: 0.0,
+            most_rate: 0.0,
+            reports: Reports::Timer,
+            begun: false,
             timer: Time::NEVER,
             due: false,
             packets: 0,
@@ -50,6 +70,19 @@ impl Receiver {
     /// The same with another history.
     pub fn with(history: LossHistory) -> Self {
         Receiver { history, ..Receiver::new(true) }
+    }
+
+    /// The same without a feedback timer, as in Linux (net/dccp/ccids/ccid3.c): reports at loss events and on demand. A rate
+    /// covers the time since the last report, and the first loss interval follows from it alone; a report at a loss event
+    /// repeats the last rate.
+    pub fn without_timer(mut self) -> Self {
+        self.reports = Reports::Demand;
+        self
+    }
+
+    /// A report is due now, unless losses may lie before the newest packet.
+    pub fn demand(&mut self) {
+        self.due |= !self.history.is_pending();
     }
 
     /// A data packet arrived. `sent` is its timestamp, `rtt` the sender's estimate (zero: unknown).
@@ -72,12 +105,13 @@ impl Receiver {
         if first {
             self.since = now;
         } else {
-            if self.timer.is_never() {
+            if self.timer.is_never() && self.reports == Reports::Timer {
                 //= RFC 5348 section 6.2: without data the feedback timer goes on, and a rate covers no earlier expiry
                 let rounds = now.since(self.since).as_nanos() / self.round().as_nanos().max(1);
                 self.since += Span::from_nanos(rounds * self.round().as_nanos());
             }
             self.bytes += u64::from(size);
+            self.arrivals.push_back((now, size));
         }
         if first || arrival.seq > self.highest {
             self.highest = arrival.seq;
@@ -86,9 +120,9 @@ impl Receiver {
         let begun = self.count(now, arrival);
         //= RFC 5348 section 6.1: a new loss event makes the feedback timer expire at once
         if first || begun {
-            self.due = true;
+            (self.due, self.begun) = (true, begun);
         }
-        if self.timer.is_never() {
+        if self.timer.is_never() && self.reports == Reports::Timer {
             self.timer = now + self.round();
         }
     }
@@ -96,14 +130,20 @@ impl Receiver {
     /// A packet without data arrived: it may show that data before it are lost.
     pub fn on_dataless(&mut self, now: Time, seq: u64, ndp: u64) {
         let arrival = Arrival { seq, ndp, dataless: true, ..Arrival::default() };
-        self.due |= self.count(now, arrival) && self.bytes > 0;
+        if self.count(now, arrival) && self.bytes > 0 {
+            (self.due, self.begun) = (true, true);
+        }
     }
 
     /// Puts a packet into the history; true if a loss event began.
     fn count(&mut self, now: Time, arrival: Arrival) -> bool {
-        let (rate, size, round) = (self.rate_until(now), self.size.max(1.0), self.round().as_secs_f64());
+        let (size, round) = (self.size.max(1.0), self.round().as_secs_f64());
+        let rate = match self.reports {
+            Reports::Demand => self.rate_until(now),
+            Reports::Timer => self.most_rate.max(self.rate_until(now)),
+        };
         self.history.on_arrival(now, arrival, self.rtt, || {
-            //= RFC 5348 section 6.3.1: the first interval gives the receive rate when it is put into the equation
+            //= RFC 5348 section 6.3.1: the first interval gives the highest receive rate so far when it is put into the equation
             let rate = rate.max(size / (2.0 * round));
             1.0 / equation::loss_rate(size, round, rate)
         })
@@ -113,15 +153,28 @@ impl Receiver {
         if self.rtt.is_zero() { UNKNOWN_RTT } else { self.rtt }
     }
 
+    /// The receive rate over the time since the last report; with a timer over a round trip at least.
     fn rate_until(&self, now: Time) -> f64 {
-        let elapsed = now.since(self.since);
-        //= RFC 5348 section 6.2: the rate over the time since the last feedback packet was sent
-        if self.bytes == 0 || elapsed.is_zero() {
+        if self.bytes == 0 {
             return self.last_rate;
         }
-        // A report that a loss event hurries counts over a whole round trip, so that one early packet is no peak.
-        let window = elapsed.max(Span::from_nanos(self.round().as_nanos() / 2));
-        self.bytes as f64 / window.as_secs_f64()
+        if self.reports == Reports::Demand {
+            return self.bytes as f64 / now.since(self.since).as_secs_f64().max(1e-6);
+        }
+        //= RFC 5348 section 6.2: packets received within the previous R_m seconds, also when a loss event hurries the report
+        //= RFC 4342 section 8.3: over the larger of the round trip and the time since the last report
+        let window = now.since(self.since).max(self.round());
+        let start = now.as_nanos().saturating_sub(window.as_nanos());
+        let newest = self.arrivals.iter().rev().take_while(|(at, _)| at.as_nanos() > start);
+        newest.map(|(_, size)| f64::from(*size)).sum::<f64>() / window.as_secs_f64()
+    }
+
+    /// Forgets arrivals that no later report can cover, also with a round trip that has doubled.
+    fn forget(&mut self, now: Time) {
+        let start = now.as_nanos().saturating_sub(2 * self.round().as_nanos());
+        while self.arrivals.front().is_some_and(|(at, _)| at.as_nanos() <= start) {
+            self.arrivals.pop_front();
+        }
     }
 
     /// Due time of the next report; [`Time::NEVER`] if none.
@@ -135,7 +188,8 @@ impl Receiver {
             return None;
         }
         let first = self.due && self.packets == 1;
-        self.due = false;
+        let repeats = self.begun && self.reports == Reports::Demand && self.last_rate > 0.0;
+        (self.due, self.begun) = (false, false);
         let (sent, arrived) = self.newest?;
         if self.bytes == 0 && !first {
             //= RFC 5348 section 6.2: no data since the last feedback: no packet, and the timer starts again
@@ -143,11 +197,19 @@ impl Receiver {
             self.timer = Time::NEVER;
             return None;
         }
-        let rate = if first { 0.0 } else { self.rate_until(now) };
+        let rate = match (first, repeats) {
+            (true, _) => 0.0,
+            (_, true) => self.last_rate,
+            _ => self.rate_until(now),
+        };
         self.last_rate = rate;
+        self.most_rate = self.most_rate.max(rate);
         self.bytes = 0;
         self.since = now;
-        self.timer = now + self.round();
+        self.forget(now);
+        if self.reports == Reports::Timer {
+            self.timer = now + self.round();
+        }
         Some(Feedback { sent, held: now.since(arrived), rate, loss: self.history.rate() })
     }
 

@@ -16,7 +16,7 @@ base::named! {
 /// Choices of a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderConfig {
-    /// Nominal packet size, bytes: `s` of the equation.
+    /// Nominal packet size, bytes: the segment size of the initial window, and `s` of the equation until [`Sender::on_size`].
     pub size: u32,
     /// Initial window in packets of `size`; 0: RFC 5348 section 4.2, min(4 s, max(2 s, 4380)).
     pub initial_window: u32,
@@ -34,6 +34,8 @@ impl Default for SenderConfig {
 
 /// Longest time between packets (RFC 5348 section 4.3: t_mbi).
 const MAX_BACKOFF_S: f64 = 64.0;
+/// Memory of the mean packet size, as in Linux (net/dccp/ccids/ccid3.c: ccid3_hc_tx_update_s).
+const SIZE_MEMORY: f64 = 0.9;
 /// Memory of the smoothed round trip (RFC 5348 section 4.3: q).
 const RTT_MEMORY: f64 = 0.9;
 /// Nofeedback timer before the first report (RFC 5348 section 4.2).
@@ -82,6 +84,8 @@ struct Reported {
 #[derive(Clone, Debug)]
 pub struct Sender {
     config: SenderConfig,
+    /// Mean packet size, bytes: `s` of the equation.
+    size: f64,
     /// Allowed rate, bytes per second.
     rate: f64,
     /// Smoothed round trip, seconds.
@@ -113,6 +117,7 @@ impl Sender {
         Sender {
             //= RFC 5348 section 4.2: the initial sending rate is one packet per second
             rate: f64::from(config.size),
+            size: f64::from(config.size),
             config,
             rtt: None,
             measured: None,
@@ -130,16 +135,13 @@ impl Sender {
         }
     }
 
-    fn size(&self) -> f64 {
-        f64::from(self.config.size)
-    }
     fn least(&self) -> f64 {
-        self.size() / MAX_BACKOFF_S
+        self.size / MAX_BACKOFF_S
     }
 
     /// The rate of the initial window, bytes per second.
     fn initial_rate(&self, rtt: f64) -> f64 {
-        let s = self.size();
+        let s = f64::from(self.config.size);
         let window = match self.config.initial_window {
             //= RFC 5348 section 4.2: W_init = MIN(4*MSS, MAX(2*MSS, 4380))
             0 => (4.0 * s).min((2.0 * s).max(4380.0)),
@@ -164,19 +166,29 @@ impl Sender {
         self.next
     }
 
+    //= RFC 5348 section 4.1: the sender can compute the average segment size
+    /// The next packet has this size in bytes: it enters the mean, of which the first packet is the beginning.
+    pub fn on_size(&mut self, bytes: u32) {
+        let bytes = f64::from(bytes.max(1));
+        self.size =
+            if self.timer.is_never() { bytes } else { SIZE_MEMORY * self.size + (1.0 - SIZE_MEMORY) * bytes };
+    }
+
     /// A packet leaves now.
     pub fn on_send(&mut self, now: Time, more_waits: bool) {
-        if self.timer.is_never() {
+        let first = self.timer.is_never();
+        if first {
             self.timer = now + INITIAL_TIMER;
         }
         self.sent_since = true;
         if more_waits {
             self.busy = now;
         }
-        let gap = Span::from_nanos((1e9 * self.size() / self.instant_rate()) as u64);
+        let gap = Span::from_nanos((1e9 * self.size / self.instant_rate()) as u64);
         // Slots that were not used are not saved up beyond one packet.
         //= RFC 5348 section 4.6: t_(i+1) = t_i + t_ipi
-        let nominal = self.next.max(Time::from_nanos(now.as_nanos().saturating_sub(gap.as_nanos())));
+        let saved = Time::from_nanos(now.as_nanos().saturating_sub(gap.as_nanos()));
+        let nominal = if first { now } else { self.next.max(saved) };
         self.next = nominal + gap;
     }
 
@@ -278,11 +290,11 @@ impl Sender {
             (Timeout::Measured, Some(ticks)) => ticks.timeout() / rtt,
             _ => equation::RTO_IN_RTT,
         };
-        equation::throughput_with(self.size(), rtt, rto, self.loss)
+        equation::throughput_with(self.size, rtt, rto, self.loss)
     }
 
     fn arm(&mut self, now: Time) {
-        let slow = 2.0 * self.size() / self.rate;
+        let slow = 2.0 * self.size / self.rate;
         //= RFC 5348 section 4.3: RTO = max(4*R, 2*s/X)
         let wait = self.rtt.map_or(INITIAL_TIMER.as_secs_f64(), |rtt| (4.0 * rtt).max(slow));
         self.timer = now + Span::from_nanos((1e9 * wait) as u64);

@@ -7,6 +7,7 @@ use crate::grammar::reader::Reader;
 use crate::grammar::shape::{Field, ValueKind, Need, Shape, TableShape, Variant, field, table};
 use crate::model::App;
 use dccp::connection::Lifetime;
+use dccp::ccid::Rules;
 use dccp::{Ccid, Config, Connection};
 use host::FlowEnd;
 use std::sync::Arc;
@@ -81,6 +82,12 @@ pub(super) static TABLE: TableShape = table(
             Need::Default("false"),
             "Whether data packets may be marked (RFC 3168).",
         ),
+        field(
+            "rules",
+            Shape::One(ValueKind::Word(Rules::NAMES)),
+            Need::Default("\"rfc\""),
+            "What ccid 3 follows where Linux departs from RFC 4342 and RFC 5348: window counter, times of reports, samples of the round trip, first loss interval.",
+        ),
         LIFETIME_FIELD,
         ACK_LIFETIME_FIELD,
     ],
@@ -152,6 +159,7 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
         initial_window: reader.count("initial-window")? as u32,
         send_queue: reader.count("send-queue")? as u32,
         ecn: reader.flag("ecn")?,
+        rules: Rules::from_name(reader.word("rules")?)?,
         lifetime: lifetime(reader, cx)?,
         ack_lifetime: optional_span(reader, "ack-lifetime")?,
         ..Config::default()
