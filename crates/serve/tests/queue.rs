@@ -54,7 +54,7 @@ fn the_case_study_through_the_tool() {
     assert!(of("segments_retransmitted", "median") > of("segments_dropped", "median"));
     assert_eq!(done["commands"][1], "williwaw run study.toml --reps 20");
 
-    // Its page is opened by its own address; the picture and the film equal those of the library.
+    // The exported page is complete without the server; the picture and the film equal those of the library.
     let page = house.ask("GET", &format!("/api/sets/{id}/export"), &Value::Null);
     let html = String::from_utf8_lossy(&page.body).into_owned();
     assert!(
