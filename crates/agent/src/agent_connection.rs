@@ -1,5 +1,5 @@
-//! Controller's connection to one agent: a receiving thread, and clock queries twice a second that also serve
-//! as keep-alives.
+//! Controller's connection to one agent (`Peer`): receiving thread, inbox, loss of the agent, and clock queries twice
+//! a second, which also keep the connection alive.
 
 use crate::clocks::Bounds;
 use crate::control_connection::{self, BEAT, ConnectionFault, ControlReceiver, ControlSender};
@@ -14,14 +14,15 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Clock queries at the start and at the end of a repetition.
+/// Number of clock queries at the start, and at the end, of a repetition.
 const LOOKS: u64 = 32;
 
+/// Locks a mutex, also after a panic in another thread.
 pub(crate) fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A connected agent; drop releases it.
+/// Connected agent; drop disconnects it.
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) name: String,
@@ -29,12 +30,12 @@ pub(crate) struct Peer {
     pub(crate) line: Arc<ControlSender>,
     shared: Arc<Shared>,
     inbox: Mutex<Receiver<(Message, Vec<u8>)>>,
-    /// Ends the thread of clock queries on drop.
+    /// Dropped to end the thread of clock queries.
     beating: Option<Sender<()>>,
     threads: Vec<std::thread::JoinHandle<()>>,
 }
 
-/// State written by the receiving thread.
+/// State that the receiving thread writes.
 #[derive(Debug, Default)]
 struct Shared {
     clock: Mutex<(Bounds, BTreeMap<u64, u64>)>,
@@ -46,7 +47,7 @@ impl Peer {
     /// Connects to the agent.
     ///
     /// # Errors
-    /// [`Error::Agent`]: it is not available.
+    /// [`Error::Agent`]: the agent is not available.
     pub(crate) fn connect(host: &Host, token: &Token) -> Result<Peer, Error> {
         let refused =
             |fault: ConnectionFault| Error::Agent { name: host.name.clone(), why: fault.to_string() };
@@ -70,7 +71,7 @@ impl Peer {
             beating: Some(beating),
             threads: Vec::new(),
         };
-        // If the second thread cannot start, dropping `peer` ends the first one.
+        // If the second thread cannot start, the drop of `peer` ends the first.
         peer.start(move || hear(&mut ear, &hearing.0, &hearing.1, &tell))?;
         peer.start(move || {
             while let Err(RecvTimeoutError::Timeout) = beats.recv_timeout(BEAT) {
@@ -91,7 +92,7 @@ impl Peer {
         Error::Agent { name: self.name.clone(), why: why.into() }
     }
 
-    /// Error, if the agent is lost.
+    /// Error with the reason, if the agent is lost.
     fn gone(&self) -> Option<Error> {
         held(&self.shared.lost).clone().map(|why| self.fault(why))
     }
@@ -102,7 +103,7 @@ impl Peer {
             .map_err(|fault| self.gone().unwrap_or_else(|| self.fault(fault.to_string())))
     }
 
-    /// Determines the clock offset by several queries.
+    /// Measures the clock offset by several queries.
     pub(crate) fn compare(&self) -> Result<Bounds, Error> {
         let mut clock = held(&self.shared.clock);
         clock.0 = Bounds::default();
@@ -122,7 +123,7 @@ impl Peer {
         Ok(clock.0)
     }
 
-    /// Waits for the next message.
+    /// Waits for the next message, at most `patience`.
     pub(crate) fn hear(&self, patience: Duration) -> Result<Option<(Message, Vec<u8>)>, Error> {
         match held(&self.inbox).recv_timeout(patience) {
             Ok(heard) => Ok(Some(heard)),
@@ -148,7 +149,7 @@ fn ask(line: &ControlSender, shared: &Shared) {
         let mut clock = held(&shared.clock);
         let number = clock.1.last_key_value().map_or(0, |(last, _)| last + 1);
         clock.1.insert(number, monotonic());
-        // Unanswered queries expire.
+        // Old queries without an answer are discarded.
         if clock.1.len() > 64 {
             clock.1.pop_first();
         }
@@ -157,7 +158,7 @@ fn ask(line: &ControlSender, shared: &Shared) {
     let _ = line.send(&Message::Ping(number), &[]);
 }
 
-/// Receives messages until the agent is lost.
+/// Receives messages until the agent is lost; answers to clock queries are evaluated here.
 fn hear(ear: &mut ControlReceiver, shared: &Shared, line: &ControlSender, tell: &Sender<(Message, Vec<u8>)>) {
     loop {
         match ear.hear() {

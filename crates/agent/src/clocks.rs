@@ -1,8 +1,9 @@
-//! Clock offset between two hosts, bounded by request-reply timestamps.
+//! Clock offset between two hosts (`Bounds`): bounds from the timestamps of queries and answers, estimate,
+//! uncertainty.
 //!
-//! A query sent at `sent` and answered with time `there` at `back` bounds the offset: at least `there -
-//! back`, at most `there - sent`, whatever the one-way delays. The intersection over several queries is kept;
-//! half its width is the uncertainty.
+//! A query sent at `sent` and answered with the time `there` at `back` bounds the offset: at least `there - back`, at
+//! most `there - sent`, whatever the one-way delays. The intersection over several queries is kept; half its width is
+//! the uncertainty.
 
 use base::Span;
 use emulate::accuracy::overhead::ClockOffset;
@@ -12,7 +13,7 @@ use emulate::accuracy::overhead::ClockOffset;
 pub struct Bounds {
     least: i64,
     most: i64,
-    /// Number of queries.
+    /// Number of queries evaluated.
     pub looks: u64,
 }
 
@@ -28,7 +29,7 @@ fn difference(a: u64, b: u64) -> i64 {
 }
 
 impl Bounds {
-    /// Adds a query, all times in ns.
+    /// Adds the timestamps of a query and its answer, ns.
     pub fn look(&mut self, sent: u64, there: u64, back: u64) {
         self.least = self.least.max(difference(there, back));
         self.most = self.most.min(difference(there, sent));
@@ -40,14 +41,14 @@ impl Bounds {
         ((i128::from(self.least) + i128::from(self.most)) / 2) as i64
     }
 
-    /// Largest error of `ahead`.
+    /// Largest possible error of `ahead`.
     fn off(&self, ahead: i64) -> Span {
         let far = |bound: i64| ahead.abs_diff(bound);
         Span::from_nanos(far(self.least).max(far(self.most)))
     }
 
-    /// Offset and uncertainty of a run that used these bounds, given `later` bounds from its end. With linear
-    /// drift, the error in between is no larger than at both ends.
+    /// Offset and uncertainty of a run that used these bounds, given the bounds `later` at its end. With linear drift,
+    /// the error in between does not exceed the larger error at both ends.
     pub fn compared(&self, later: &Bounds) -> ClockOffset {
         let ahead_ns = self.ahead();
         let uncertain = self.off(ahead_ns).max(later.off(ahead_ns));
@@ -61,7 +62,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// For any delays, the true offset is within the bounds, also at the end after drift.
+        /// For any delays, the true offset lies within the bounds, also at the end after drift.
         #[test]
         fn the_truth_is_within_the_uncertainty(
             truth in -1_000_000_000i64..1_000_000_000,
@@ -81,7 +82,7 @@ mod tests {
             let least = ways.iter().map(|(there, back)| there + back).min().unwrap();
             prop_assert!(compared.ahead_ns.abs_diff(truth) <= compared.uncertain.as_nanos());
             prop_assert!(compared.ahead_ns.abs_diff(truth + drift) <= compared.uncertain.as_nanos());
-            // The uncertainty does not exceed the fastest round trip plus the drift.
+            // The uncertainty does not exceed the shortest round trip plus the drift.
             prop_assert!(compared.uncertain.as_nanos() <= least + drift.unsigned_abs() + 1);
         }
     }

@@ -1,7 +1,5 @@
-//! Controller of remote agents: connections, clock offsets, loss of an agent, returned results.
-//!
-//! Runs on the host with the path. It keeps a connection to each agent for all repetitions, tracks clock
-//! offsets, detects the loss of an agent, and collects results.
+//! Controller of the agents of an emulation (`AgentControl`), on the host that carries the path: orders, packet
+//! tunnels, clock offsets, start, results, loss of an agent.
 
 use crate::agent_connection::{Peer, held};
 use crate::clocks::Bounds;
@@ -27,17 +25,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Timeout of the preparation; each server of a scenario may take five seconds to listen.
+/// Timeout of the preparation; each server of a scenario has five seconds to listen.
 const PREPARING: Duration = Duration::from_secs(60);
 /// Timeout of the results.
 const RETURNING: Duration = Duration::from_secs(60);
-/// Probes of a tunnel until a reply, and the wait for each.
+/// Upper limit of probes of a tunnel.
 const CALLS: u32 = 10;
+/// Wait for the reply to a probe.
 const CALL: Duration = Duration::from_millis(200);
-/// Limit of tunnel numbers: 24 bits.
+/// Upper limit of tunnel numbers (24 bits).
 const WAYS: u32 = 1 << 24;
 
-/// Connected agents; drop releases them.
+/// Connected agents; drop disconnects them.
 #[derive(Debug)]
 pub struct AgentControl {
     agents: Vec<Agent>,
@@ -48,7 +47,7 @@ pub struct AgentControl {
 struct Agent {
     peer: Peer,
     machines: Vec<String>,
-    /// State of the current repetition.
+    /// Tunnels and clock offset in the current repetition.
     part: Mutex<RepTunnels>,
 }
 
@@ -63,13 +62,13 @@ impl AgentControl {
     /// Connects to all agents.
     ///
     /// # Errors
-    /// [`Error::Agent`] for the first that fails.
+    /// [`Error::Agent`] for the first agent that fails.
     pub fn connect(hosts: &[(Host, Token)], clock_limit: Span) -> Result<AgentControl, Error> {
         let connected = |(host, token): &(Host, Token)| Agent::connect(host, token);
         Ok(AgentControl { agents: hosts.iter().map(connected).collect::<Result<_, _>>()?, clock_limit })
     }
 
-    /// Name, address and present clock offset of each agent.
+    /// Name, address and current clock offset of each agent.
     pub fn agents(&self) -> Vec<(String, SocketAddr, ClockOffset)> {
         let stats = |agent: &Agent| {
             let clock = held(&agent.part).clock;
@@ -91,7 +90,7 @@ impl Agent {
         self.peer.fault(why)
     }
 
-    /// Sends the agent its part of the orders.
+    /// Sends the agent the orders for its nodes.
     fn order(&self, orders: &Orders) -> Result<(), Error> {
         let mine = |node: &String| self.machines.contains(node);
         let part = Orders {
@@ -138,7 +137,7 @@ impl Agent {
         }
     }
 
-    /// Opens a tunnel and checks that packets pass.
+    /// Opens a tunnel to the agent and checks that packets pass.
     fn open_tunnel(&self, number: u32) -> Result<Device, Error> {
         let refused = |error: io::Error| self.fault(format!("cannot be sent packets: {error}"));
         let (ours, _) = self.peer.line.ends().map_err(refused)?;
@@ -150,14 +149,14 @@ impl Agent {
         let tunnel = Arc::new(Mutex::new(EncryptedTunnel::new(keys, number)));
         let mut pipe = TunnelEnd { socket, tunnel: tunnel.clone(), datagram: vec![0; BUFFER] };
         for _ in 0..CALLS {
-            // Connections are refused without a listener.
+            // A datagram to a port without a listener is refused.
             let _ = pipe.write(&[]);
             worker::readable(&[pipe.as_raw_fd()], CALL.as_millis() as i32);
             if pipe.answered() {
                 held(&self.part).tunnels.push(tunnel);
                 return Ok(Device::tunnel(Box::new(pipe)));
             }
-            // Distinguishes a dead agent from a packet filter.
+            // Detects whether the agent is lost, or a packet filter drops the datagrams.
             if self.peer.hear(Duration::from_millis(1))?.is_some() {
                 return Err(self.fault("sent a message out of order"));
             }
@@ -168,7 +167,7 @@ impl Agent {
         )))
     }
 
-    /// Collects the results of the agent.
+    /// Collects the results of the agent in this repetition.
     fn collect(&self) -> Result<(RemoteResults, TunnelStats), Error> {
         let mut ends: BTreeMap<(usize, bool), Lists> = BTreeMap::new();
         let mut outputs: BTreeMap<(usize, u8), Vec<u8>> = BTreeMap::new();
@@ -203,7 +202,7 @@ impl Agent {
     }
 }
 
-/// Local end of a tunnel.
+/// End of a tunnel at the controller, as a packet device.
 #[derive(Debug)]
 struct TunnelEnd {
     socket: UdpSocket,
@@ -212,7 +211,7 @@ struct TunnelEnd {
 }
 
 impl TunnelEnd {
-    /// Whether a probe was answered.
+    /// Whether the reply to a probe has arrived.
     fn answered(&mut self) -> bool {
         while let Ok(n) = self.socket.recv(&mut self.datagram) {
             let bytes = self.datagram.get(..n).unwrap_or_default();
@@ -235,7 +234,7 @@ impl Tunnel for TunnelEnd {
         loop {
             let n = match self.socket.recv(&mut self.datagram) {
                 Ok(n) => n,
-                // The loss of an agent is reported by its connection, with the reason.
+                // The control connection reports the loss of an agent with its reason.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
                     return Err(io::ErrorKind::WouldBlock.into());
                 }
@@ -270,7 +269,7 @@ impl RemoteHosts for AgentControl {
         for agent in &self.agents {
             agent.prepared(stop)?;
         }
-        // Each agent numbers its tunnels in the order of its own orders.
+        // Each agent numbers its tunnels in the order of the orders for it.
         let mut next: Vec<u32> = Vec::new();
         for agent in &self.agents {
             let mine = |node: &String| agent.machines.contains(node);

@@ -1,10 +1,11 @@
-//! Encrypted control connection between a controller and an agent: handshake, framing, liveness.
+//! Encrypted control connection between controller and agent: handshake with the token, keys, sending and receiving of
+//! messages, faults.
 //!
-//! Both ends send their protocol version in the clear, then run a Noise handshake (NNpsk0, X25519, ChaCha20-Poly1305,
-//! BLAKE2s) that proves possession of the token with forward secrecy. The first Noise message can be replayed by an
-//! eavesdropper, so the controller confirms the fresh keys with one encrypted frame before the agent believes it. One
-//! deadline covers the whole handshake, and its frames have fixed lengths. Everything later is encrypted, on loopback
-//! too.
+//! Both ends send their protocol version unencrypted, then run a Noise handshake (NNpsk0, X25519, ChaCha20-Poly1305,
+//! BLAKE2s) that proves possession of the token with forward secrecy. An eavesdropper can replay the first Noise
+//! message, so the controller confirms the fresh keys with one encrypted frame before the agent accepts it. One
+//! deadline covers the whole handshake, and its frames have fixed lengths. All later frames are encrypted, also on
+//! loopback.
 
 use crate::PROTOCOL;
 use crate::message::{self, Message, PIECE, Reassembly};
@@ -17,11 +18,11 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// First bytes of each end.
+/// First bytes sent by each end.
 const GREETING: &[u8; 14] = b"williwaw-agent";
 const HELLO: usize = GREETING.len() + 2;
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
-/// Time without a message after which a peer counts as lost; a controller sends every [`BEAT`].
+/// Time without a message after which a peer counts as lost; a controller sends a clock query every [`BEAT`].
 pub const SILENCE: Duration = Duration::from_secs(4);
 /// Interval of clock queries.
 pub const BEAT: Duration = Duration::from_millis(500);
@@ -29,21 +30,21 @@ pub const BEAT: Duration = Duration::from_millis(500);
 pub const CONNECT: Duration = Duration::from_secs(4);
 /// Deadline of the whole handshake after the TCP connection.
 pub const HANDSHAKE: Duration = Duration::from_secs(4);
-/// Bytes of each Noise message: an X25519 key and the tag of an empty payload.
+/// Length of each Noise message, bytes: X25519 key and tag of an empty payload.
 const NOISE: usize = 32 + TAG;
-/// Bytes of the Poly1305 tag, the only content of the confirmation.
+/// Length of the Poly1305 tag, bytes: the only content of the confirmation.
 const TAG: usize = 16;
-/// Counter of the first message; 0 is the confirmation.
+/// Counter of the first message; 0 is used by the confirmation.
 const FIRST: u64 = 1;
 
 /// Reason why a connection failed or ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectionFault {
-    /// No listener, or no route.
+    /// No listener at the address, or no route to it.
     #[error("cannot be reached at {0}: {1}")]
     Unreachable(SocketAddr, io::Error),
-    /// Another program listens.
+    /// Another program listens at the address.
     #[error("what listens at {0} is no williwaw agent")]
     Stranger(SocketAddr),
     /// Different protocol version.
@@ -54,13 +55,13 @@ pub enum ConnectionFault {
     /// Different token.
     #[error("has another token: copy the token file of one to the other")]
     Token,
-    /// The handshake was not completed with its initial keys: a replay, or a damaged connection.
+    /// The handshake was not completed with the keys that it began with: a replay, or a damaged connection.
     #[error("did not prove that it has the token: the handshake was replayed or damaged on the way")]
     Unproven,
     /// The handshake exceeded its deadline.
     #[error("did not complete the handshake within {} s", HANDSHAKE.as_secs())]
     Slow,
-    /// Evicted: too many connections are in their handshake.
+    /// The connection was evicted, since too many connections wait for their handshake.
     #[error("closed this connection for newer ones: too many connections wait for their handshake")]
     Crowded,
     /// The agent is stopping.
@@ -72,12 +73,12 @@ pub enum ConnectionFault {
     /// The connection ended.
     #[error("was lost: {0}")]
     Lost(String),
-    /// Protocol violation.
+    /// The peer violated the protocol.
     #[error("was lost: it sent {0}")]
     Nonsense(String),
 }
 
-/// Sending half of a connection, for use by several threads.
+/// Sending half of a connection, shared by several threads.
 #[derive(Debug)]
 pub struct ControlSender {
     keys: Keys,
@@ -118,8 +119,8 @@ fn write_frame(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
     stream.write_all(&frame)
 }
 
-/// Reason of a refused handshake: one unencrypted byte in place of the Noise message. Not authenticated, for
-/// the error message only.
+/// Reason of a refused handshake, sent as one unencrypted byte instead of the Noise message. It is not authenticated,
+/// so it serves only for the error message.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Refusal {
@@ -140,17 +141,17 @@ impl Refusal {
     }
 }
 
-/// Refuses a connection in its handshake; the peer may be gone.
+/// Refuses a connection in its handshake; errors are ignored, since the peer may be gone.
 fn refuse(mut stream: &TcpStream, why: Refusal) {
     let _ = stream.write_all(&[0, 1, why as u8]);
 }
 
-/// Informs a controller in its handshake that it was evicted, or that the agent stops.
+/// Informs a controller in its handshake that its connection was evicted, or that the agent stops.
 pub(crate) fn evict(stream: &TcpStream, stopping: bool) {
     refuse(stream, if stopping { Refusal::Stopping } else { Refusal::Crowded });
 }
 
-/// Reading side of a handshake, with one deadline for all reads.
+/// Reads of a handshake, with one deadline for all.
 struct Handshake<'a> {
     stream: &'a mut TcpStream,
     /// Deadline on the monotonic clock, ns.
@@ -170,7 +171,7 @@ impl<'a> Handshake<'a> {
             if left == 0 {
                 return Err(ConnectionFault::Slow);
             }
-            // A timeout of zero would disable it.
+            // A timeout of zero would disable the timeout.
             self.stream.set_read_timeout(Some(Duration::from_nanos(left))).map_err(|e| lost(&e))?;
             match self.stream.read(into) {
                 Ok(0) => return Err(lost(&io::ErrorKind::UnexpectedEof.into())),
@@ -191,7 +192,7 @@ impl<'a> Handshake<'a> {
     /// Reads the peer's greeting.
     fn hello(&mut self, peer: SocketAddr) -> Result<(), ConnectionFault> {
         let mut theirs = [0; HELLO];
-        // Byte by byte, so that a differing greeting is detected early.
+        // Byte by byte, so that another greeting is detected early.
         for i in 0..HELLO {
             self.read(&mut theirs[i..=i])?;
             if i < GREETING.len() && theirs[i] != GREETING[i] {
@@ -229,7 +230,7 @@ fn read_frame(stream: &mut TcpStream, into: &mut Vec<u8>) -> io::Result<()> {
     stream.read_exact(into)
 }
 
-/// Translates an I/O error for the user.
+/// Fault of a connection, from an I/O error.
 fn lost(error: &io::Error) -> ConnectionFault {
     ConnectionFault::Lost(match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
@@ -245,7 +246,7 @@ fn lost(error: &io::Error) -> ConnectionFault {
 /// Connects to an agent.
 ///
 /// # Errors
-/// Any [`ConnectionFault`] except a busy agent, which reports that in its first message.
+/// Any [`ConnectionFault`] except [`ConnectionFault::Busy`]: a busy agent reports that in its first message.
 pub fn connect(to: SocketAddr, token: &Token) -> Result<(ControlSender, ControlReceiver), ConnectionFault> {
     let unreachable = |error| ConnectionFault::Unreachable(to, error);
     let mut stream = TcpStream::connect_timeout(&to, CONNECT).map_err(unreachable)?;
@@ -274,10 +275,10 @@ pub fn connect(to: SocketAddr, token: &Token) -> Result<(ControlSender, ControlR
     open(stream, keys)
 }
 
-/// Accepts a controller; the result has proved possession of the token.
+/// Accepts a controller that proves possession of the token.
 ///
 /// # Errors
-/// The peer is another program, has another token or version, or exceeded the deadline.
+/// The peer is another program, has another token or version, or exceeds the deadline.
 pub fn accept(stream: TcpStream, token: &Token) -> Result<(ControlSender, ControlReceiver), ConnectionFault> {
     accept_within(stream, token, HANDSHAKE)
 }
@@ -285,7 +286,7 @@ pub fn accept(stream: TcpStream, token: &Token) -> Result<(ControlSender, Contro
 /// [`accept`] with another deadline.
 ///
 /// # Errors
-/// As of [`accept`].
+/// The errors of [`accept`].
 pub fn accept_within(
     mut stream: TcpStream,
     token: &Token,
@@ -348,7 +349,7 @@ fn open(stream: TcpStream, keys: Keys) -> Result<(ControlSender, ControlReceiver
 /// Keys of both ends of a virtual connection, for tests.
 ///
 /// # Errors
-/// An error of the library, which does not occur.
+/// An error of the Noise library, which does not occur.
 pub fn pair(token: &Token) -> Result<[Keys; 2], snow::Error> {
     let (mut a, mut b) = (initiator(token)?, responder(token)?);
     let (mut message, mut nothing) = (vec![0; PIECE], vec![0; PIECE]);
@@ -361,7 +362,7 @@ pub fn pair(token: &Token) -> Result<[Keys; 2], snow::Error> {
 }
 
 impl ControlSender {
-    /// Keys for tunnels.
+    /// Keys for the tunnels of this connection.
     pub fn keys(&self) -> Keys {
         self.keys.clone()
     }
@@ -384,7 +385,7 @@ impl ControlSender {
         Ok(())
     }
 
-    /// Closes both directions.
+    /// Closes both directions of the connection.
     pub fn close(&self) {
         let out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = out.0.shutdown(Shutdown::Both);

@@ -1,19 +1,20 @@
-//! Distributed emulation: one host carries the path, other hosts lend namespaces.
+//! Emulation over several hosts: a controller, agents that lend namespaces or carry the path, encrypted control
+//! connection, packet tunnels, clock offsets.
 //!
 //! | part | file |
 //! |---|---|
 //! | authentication | [`token`] |
-//! | encryption and framing of the control connection | [`line`] |
+//! | encryption and framing of the control connection | [`control_connection`] |
 //! | messages | [`message`] |
-//! | packet tunnels between hosts | [`way`] |
+//! | packet tunnels between hosts | [`tunnel`] |
 //! | clock offsets | [`clocks`] |
 //! | assignment of nodes to hosts | [`list`] |
-//! | controller: the host with the path | [`control`] |
-//! | controller where another host has the path | [`away`] |
-//! | agent: sessions | [`serve`] |
-//! | agent: path | [`carry`] |
+//! | controller on the host that carries the path | [`control`] |
+//! | controller of a path on another host | [`remote_path`] |
+//! | agent: admission and sessions | [`serve`] |
+//! | agent: path of an emulation | [`path_worker`] |
 //!
-//! Linux only, as all of real time.
+//! Linux only, like all of real time, except `clocks`, `list`, `message`, `token` and `tunnel`.
 
 pub mod clocks;
 pub mod list;

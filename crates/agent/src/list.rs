@@ -1,6 +1,7 @@
-//! Agent list file: which host provides which node.
+//! List of agents (TOML file): address, token file and nodes of each host, host that carries the path, clock limit;
+//! parser with all errors at once.
 //!
-//! The file is separate from the scenario, which is independent of hosts.
+//! The file is separate from the scenario, which does not name hosts.
 //!
 //! ```toml
 //! token-file = "agents.token"     # looked for beside this file
@@ -22,27 +23,27 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-/// Content of the file.
+/// Content of a list of agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct List {
     /// Largest tolerated uncertainty of a clock offset.
     pub clock_limit: Span,
-    /// Hosts that lend machines.
+    /// Hosts that lend namespaces.
     pub hosts: Vec<Host>,
-    /// Host that carries the path, if it is not the controller. Its nodes are created there.
+    /// Host that carries the path and creates its nodes; None: the controller.
     pub path: Option<Host>,
 }
 
-/// A host.
+/// Host with an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Name given by the user.
+    /// Name from the user.
     pub name: String,
     /// Address of its agent.
     pub address: SocketAddr,
     /// Token file.
     pub token_file: String,
-    /// Nodes that it holds.
+    /// Nodes on this host.
     pub machines: Vec<String>,
 }
 
@@ -65,28 +66,28 @@ struct Entry {
     machines: Option<Vec<String>>,
 }
 
-/// An invalid address.
+/// Invalid address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no address such as 192.0.2.1, 192.0.2.1:{PORT} or [2001:db8::1]:{PORT}")]
 pub struct AddressError(String);
 
-/// An error in the file.
+/// Error in a list of agents.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListError {
     /// Invalid TOML: the parser's message with line and column.
     #[error("{0}")]
     Toml(String),
-    /// The clock limit is no duration.
+    /// The clock limit is not a duration.
     #[error("clock-limit: {0}")]
     ClockLimit(#[source] UnitError),
-    /// The agent has no valid address.
+    /// The agent's address is invalid.
     #[error("agent.{0}.address: {1}")]
     Address(String, #[source] AddressError),
-    /// The agent has no token.
+    /// The agent has no token file.
     #[error("agent.{0}: no token-file, neither here nor above")]
     NoToken(String),
-    /// The agent holds no node and carries no path.
+    /// The agent neither provides nodes nor carries the path.
     #[error(
         "agent.{0}: neither `machines` that it provides nor `path = true`, with which it carries the path"
     )]
@@ -108,7 +109,7 @@ pub enum ListError {
         agent: String,
         /// Node.
         node: String,
-        /// Name of the agent that already holds it.
+        /// Name of the agent that already has it.
         other: String,
     },
     /// Two agents carry the path.
@@ -116,10 +117,10 @@ pub enum ListError {
     SecondPath {
         /// Name of the agent that already carries it.
         first: String,
-        /// Name of the later agent.
+        /// Name of the agent that already carries the path.
         second: String,
     },
-    /// No agents.
+    /// The list contains no agent.
     #[error("it names no agent: [agent.NAME] with address and machines")]
     Empty,
 }
@@ -136,7 +137,7 @@ pub fn address(text: &str) -> Result<SocketAddr, AddressError> {
     text.parse().map_err(|_| AddressError(text.to_owned()))
 }
 
-/// Parses the file; `nodes` are those of the scenario.
+/// Parses a list of agents; `nodes` are the names of the scenario's nodes.
 ///
 /// # Errors
 /// All errors in the file; for invalid TOML the first one, with line and column.

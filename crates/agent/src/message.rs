@@ -1,7 +1,8 @@
-//! Message framing on the control connection.
+//! Messages of the control connection between controller and agent (`Message`), their serialisation in pieces, and
+//! reassembly with a size limit.
 //!
-//! A message is a 4-byte length, JSON of that length, and bytes. It is split into pieces that fit a frame of
-//! the connection, each preceded by a byte: 1 if more pieces follow.
+//! A message is a 4-byte length, JSON of that length, and bytes. It is split into pieces that fit a frame of the
+//! connection. Each piece has a leading byte: 1 if more pieces follow.
 
 use emulate::accuracy::lateness::Packed;
 use serde::{Deserialize, Serialize};
@@ -15,70 +16,71 @@ use emulate::remote::results::List;
 #[cfg(target_os = "linux")]
 use std::net::SocketAddr;
 
-/// A message on the control connection.
+/// Message of the control connection.
 #[cfg(target_os = "linux")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Message {
-    /// Agent: accepts the controller. Version, for display.
+    /// Agent: the controller is accepted. Version of the agent, for display.
     Welcome(String),
-    /// Agent: occupied by another controller. Its address, for display.
+    /// Agent: occupied by another controller. Address of that controller, for display.
     Busy(String),
-    /// Controller: prepare these resources. Each device gets a tunnel, numbered from here.
+    /// Controller: prepare these resources. Each device has a tunnel, numbered from here on.
     Prepare(u32, Orders),
     /// Agent: prepared.
     Prepared,
-    /// Agent: preparation failed.
+    /// Agent: the preparation failed, with the reason.
     Refused(String),
-    /// Controller: t = 0 on the agent's clock, and its offset ahead of the controller's clock, ns.
+    /// Controller: t = 0 on the agent's clock, and agent's clock less controller's clock, ns.
     Start(u64, i64),
-    /// Agent: an awaited end or command is done.
+    /// Agent: an awaited flow end or command is done.
     Done,
-    /// Controller: end everything and report.
+    /// Controller: end the repetition and report the results.
     Finish,
-    /// Agent: a part of a list of a flow end: flow index, whether it is the active end; the bytes are JSON.
+    /// Agent: part of a list of a flow end: index of the flow, whether it is the active end, name of the list. The
+    /// bytes are JSON.
     List(usize, bool, List),
-    /// Agent: a part of a command's output: its index, and 0 for standard output or 1 for standard error.
+    /// Agent: part of a command's output: index of the command, and 0 for standard output or 1 for standard error.
     Output(usize, u8),
     /// Agent: results, after all lists and outputs.
     #[serde(rename = "returned")]
     RemoteResults(RemoteResults, TunnelStats),
-    /// Agent: the run failed.
+    /// Agent: the run failed, with the reason.
     Failed(String),
-    /// Controller: carry the path, with machines at these hosts; the limit of clock uncertainty, ns. The
-    /// bytes describe the path for its player.
+    /// Controller: carry the path, with nodes on these hosts and this limit of clock uncertainty, ns. The bytes are
+    /// the task for the path's player.
     Carry(Vec<WorkerHost>, u64),
-    /// Agent: ready to play; the bytes are details.
+    /// Agent: ready to play repetitions; the bytes are details.
     Ready,
-    /// Controller: play a repetition, described in the bytes.
+    /// Controller: play the repetition that the bytes describe.
     Play,
     /// Controller: stop playing.
     Stop,
-    /// Agent: a part of the results of this kind.
+    /// Agent: part of the results of this kind.
     Piece(String),
     /// Agent: the repetition is done; the bytes are the remaining results.
     Played,
     /// Controller: clock query with a sequence number.
     Ping(u64),
-    /// Agent: sequence number of the query, and its clock, ns.
+    /// Agent: sequence number of the query, and time on the agent's clock, ns.
     Pong(u64, u64),
 }
 
-/// A host that lends machines, as described to the host with the path.
+/// Host that lends namespaces, as described to the host that carries the path.
 #[cfg(target_os = "linux")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkerHost {
-    /// Name given by the user.
+    /// Name from the user.
     pub name: String,
     /// Address of its agent.
     pub address: SocketAddr,
     /// Token of its agent.
     pub token: Token,
-    /// Nodes that it holds.
+    /// Nodes on the host.
     pub machines: Vec<String>,
 }
 
-/// Tunnel statistics of one host.
+/// Statistics of tunnels, at one end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TunnelStats {
     /// Transit times of received packets.
@@ -98,7 +100,7 @@ pub const MOST: usize = 16 << 20;
 /// Largest piece with its leading byte: a Noise frame has at most 65 535 bytes with a tag of 16.
 pub const PIECE: usize = 65_535 - 16;
 
-/// Reason why bytes are no message.
+/// Reason why bytes are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MessageFault {
     /// Longer than [`MOST`].
@@ -112,7 +114,7 @@ pub enum MessageFault {
     Unread,
 }
 
-/// Serialises a message into pieces.
+/// Serialises a message and its bytes into pieces.
 #[cfg(target_os = "linux")]
 pub fn write(message: &Message, bytes: &[u8]) -> Vec<Vec<u8>> {
     // Serialising this structure cannot fail.
@@ -129,15 +131,15 @@ pub fn write(message: &Message, bytes: &[u8]) -> Vec<Vec<u8>> {
     whole.chunks(PIECE - 1).enumerate().map(more).collect()
 }
 
-/// Pieces of an incomplete message.
+/// Reassembly buffer of an incomplete message.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembly(Vec<u8>);
 
 impl Reassembly {
-    /// Adds a piece; returns the message and its bytes if it was the last one.
+    /// Adds a piece; returns message and bytes after the last piece.
     ///
     /// # Errors
-    /// The stream is not usable afterwards.
+    /// The piece is invalid; the stream is not usable afterwards.
     #[cfg(target_os = "linux")]
     pub fn add(&mut self, piece: &[u8]) -> Result<Option<(Message, Vec<u8>)>, MessageFault> {
         let Some((more, rest)) = piece.split_first().filter(|(more, _)| **more < 2) else {

@@ -1,7 +1,5 @@
-//! Packet relay of a worker host: one thread between TUN devices and the UDP socket.
-//!
-//! Packets from the host with the path go to the device of their tunnel; packets from a device are sent at
-//! once.
+//! Packet relay of a host that lends namespaces (`PacketRelay`): one thread between TUN devices and the UDP socket of
+//! their encrypted tunnels.
 
 use crate::control_connection::Keys;
 use crate::message::TunnelStats;
@@ -16,12 +14,12 @@ use std::os::fd::AsRawFd as _;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Most packets read from one device in a turn.
+/// Upper limit of packets read from one device before the next.
 const DRAIN: usize = 32;
-/// Poll interval of stop requests, ms.
+/// Poll interval for stop requests, ms.
 const LOOK: i32 = 50;
 
-/// Devices with their tunnels, and the socket.
+/// Devices with their tunnels, and the UDP socket.
 pub(crate) struct PacketRelay {
     socket: UdpSocket,
     peer: SocketAddr,
@@ -29,6 +27,7 @@ pub(crate) struct PacketRelay {
     refused: u64,
 }
 
+/// Device with its tunnel.
 struct Stop {
     device: Device,
     tunnel: EncryptedTunnel,
@@ -37,8 +36,8 @@ struct Stop {
 }
 
 impl PacketRelay {
-    /// Relay for these devices, with tunnels numbered from `first`, to a host whose control connection comes
-    /// from `peer`.
+    /// Relay for these devices, with tunnels numbered from `first`, to the host with the control connection's address
+    /// `peer`.
     pub(crate) fn new(
         socket: UdpSocket,
         peer: SocketAddr,
@@ -56,7 +55,7 @@ impl PacketRelay {
         Ok(PacketRelay { socket, peer, stops: (first..).zip(devices).map(stop).collect(), refused: 0 })
     }
 
-    /// Relays until `over`. `start`: t = 0 on our clock, and the offset of our clock ahead of the peer's, ns.
+    /// Relays until `over`. `start`: t = 0 on this host's clock, and this clock less the peer's clock, ns.
     pub(crate) fn run(mut self, over: &AtomicBool, start: &OnceLock<(u64, i64)>) -> TunnelStats {
         let realtime = worker::settle_in();
         let mut fds = vec![self.socket.as_raw_fd()];
@@ -105,7 +104,7 @@ impl PacketRelay {
         for _ in 0..DRAIN {
             let Ok(n) = stop.device.read(packet) else { return };
             let bytes = packet.get(..n).unwrap_or_default();
-            // Packets before the first probe are dropped.
+            // Packets before the first probe are discarded.
             let Some(to) = stop.to else { continue };
             let sent = stop.tunnel.seal(bytes, monotonic(), datagram);
             let sent =

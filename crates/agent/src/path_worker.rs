@@ -1,5 +1,7 @@
-//! Path of an emulation at an agent: a worker thread connects to the lending hosts, plays repetitions and
-//! reports each result at once. The thread that reads the connection stays free.
+//! Path of an emulation at an agent: interface of its player (`PathPreparer`, `PathPlayer`), and the worker thread
+//! that connects to the lending hosts, plays repetitions and reports results.
+//!
+//! The thread that reads the control connection is not blocked.
 
 use crate::control::AgentControl;
 use crate::control_connection::ControlSender;
@@ -11,9 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-/// A player of paths. The content of orders is opaque to the agent.
+/// Preparation of a path. The content of tasks is opaque to the agent.
 pub trait PathPreparer: Send + Sync {
-    /// Prepares `task`, with machines at other hosts; returns the player, and details for the controller.
+    /// Prepares `task`, with nodes on other hosts; returns the player, and details for the controller.
     ///
     /// # Errors
     /// Reason of the failure.
@@ -24,10 +26,10 @@ pub trait PathPreparer: Send + Sync {
     ) -> Result<(Box<dyn PathPlayer + '_>, Vec<u8>), String>;
 }
 
-/// A prepared player.
+/// Prepared player of repetitions.
 pub trait PathPlayer {
-    /// Plays `order`. `out` receives results by kind; the return value is reported last. `stop`, once set,
-    /// ends the repetition early.
+    /// Plays the repetition `order`. `out` receives results by kind; the return value is reported last. `stop`, once
+    /// set, ends the repetition early.
     ///
     /// # Errors
     /// Reason of the failure.
@@ -39,10 +41,10 @@ pub trait PathPlayer {
     ) -> Result<Vec<u8>, String>;
 }
 
-/// Most bytes of results in one message.
+/// Upper limit of result bytes in one message.
 const PIECE: usize = 1 << 20;
 
-/// A running path; drop ends everything.
+/// Worker thread of a path; drop ends the thread.
 pub(crate) struct PathWorker {
     stop: Arc<AtomicBool>,
     playing: Arc<AtomicBool>,
@@ -51,7 +53,7 @@ pub(crate) struct PathWorker {
 }
 
 impl PathWorker {
-    /// Starts the preparation; its thread sends `Ready` or `Refused`.
+    /// Starts the preparation in a thread, which sends `Ready` or `Refused`.
     pub(crate) fn begin(
         line: Arc<ControlSender>,
         carries: Arc<dyn PathPreparer>,
@@ -69,7 +71,7 @@ impl PathWorker {
             work.playing.store(false, Ordering::Relaxed);
             match begun {
                 Ok((plays, reply)) => {
-                    // If the controller has disconnected, the send fails and this is dropped.
+                    // If the controller has disconnected, sending fails, and so does the next wait for an order.
                     let _ = work.line.send(&Message::Ready, &reply);
                     work.run(plays, &ordered);
                 }
@@ -133,10 +135,10 @@ struct PathSession {
 }
 
 impl PathSession {
-    /// Plays repetitions until the queue is closed or an error occurs.
+    /// Plays repetitions until the queue of orders is closed or an error occurs.
     fn run(&self, mut plays: Box<dyn PathPlayer + '_>, orders: &Receiver<Vec<u8>>) {
         let out = |kind: &str, bytes: &[u8]| {
-            // An empty result is sent as well.
+            // An empty result is sent as one empty piece.
             let whole = bytes.is_empty().then_some(bytes);
             for some in whole.into_iter().chain(bytes.chunks(PIECE)) {
                 if self.line.send(&Message::Piece(kind.to_owned()), some).is_err() {

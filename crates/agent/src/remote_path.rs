@@ -1,5 +1,5 @@
-//! Controller side of a path carried by another host: sends the scenario, then collects results repetition by
-//! repetition.
+//! Controller of a path on another host (`RemotePath`): sends the scenario, starts repetitions, collects their
+//! results, stops them.
 
 use crate::agent_connection::Peer;
 use crate::list::Host;
@@ -17,17 +17,17 @@ const BEGINNING: Span = Span::from_secs(60);
 const STOPPING: Span = Span::from_secs(30);
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A host with the path, ready to play; drop releases it.
+/// Host that carries the path, ready to play; drop disconnects it.
 #[derive(Debug)]
 pub struct RemotePath {
     peer: Peer,
 }
 
 impl RemotePath {
-    /// Prepares `task` on a host, with machines at these others; returns its details.
+    /// Prepares `task` on a host, with nodes on the hosts `others`; returns the path and the agent's details.
     ///
     /// # Errors
-    /// [`Error::Agent`]: it is not available, or failed.
+    /// [`Error::Agent`]: the host is not available, or failed.
     pub fn begin(
         (host, token): &(Host, Token),
         others: &[(Host, Token)],
@@ -41,7 +41,7 @@ impl RemotePath {
             token: token.clone(),
             machines: host.machines.clone(),
         };
-        // The other fields of the message are short.
+        // The remaining fields of the message are short.
         if task.len() > MOST / 2 {
             return Err(peer.fault(format!(
                 "takes scenarios with their files up to {} MiB, and this has {}",
@@ -64,10 +64,10 @@ impl RemotePath {
         Err(peer.fault(format!("has not said within {BEGINNING} whether it can carry the path")))
     }
 
-    /// Plays `order`; `piece` receives results by kind; the final results are returned.
+    /// Plays the repetition `order`; `piece` receives results by kind; the last results are returned.
     ///
     /// # Errors
-    /// [`Error::Agent`]: it is lost, or failed; an error of `piece`.
+    /// [`Error::Agent`]: the host is lost, or failed.
     pub fn play(
         &self,
         order: &[u8],

@@ -1,5 +1,7 @@
-//! Machines of an agent for one repetition: a worker thread prepares them, waits for the start, runs them and reports.
-//! The thread that reads the connection stays free.
+//! Lent namespaces of an agent in one repetition (`RepWorker`): a worker thread prepares them, waits for the start,
+//! runs them, and reports the results.
+//!
+//! The thread that reads the control connection is not blocked.
 
 use crate::control_connection::ControlSender;
 use crate::message::{Message, TunnelStats};
@@ -15,10 +17,10 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Most bytes of command output in one message.
+/// Upper limit of output bytes in one message.
 const OUTPUT: usize = 1 << 20;
 
-/// A running repetition; drop ends everything.
+/// Worker thread of a repetition; drop ends the thread.
 pub(crate) struct RepWorker {
     over: Arc<AtomicBool>,
     start: Sender<(u64, i64)>,
@@ -26,7 +28,7 @@ pub(crate) struct RepWorker {
 }
 
 impl RepWorker {
-    /// Starts the preparation; its thread sends `Prepared` or `Refused`.
+    /// Starts the preparation in a thread, which sends `Prepared` or `Refused`.
     pub(crate) fn begin(
         line: Arc<ControlSender>,
         around: Arc<Surroundings>,
@@ -50,12 +52,12 @@ impl RepWorker {
         RepWorker { over, start, thread: thread.map_err(refused).ok() }
     }
 
-    /// Starts the repetition: t = 0 on our clock, and the offset of our clock ahead of the controller's, ns.
+    /// Starts the repetition: t = 0 on this host's clock, and this clock less the controller's clock, ns.
     pub(crate) fn start(&self, origin: u64, ahead: i64) {
         let _ = self.start.send((origin, ahead));
     }
 
-    /// Ends the repetition; its thread sends the results.
+    /// Ends the repetition; the thread sends the results.
     pub(crate) fn finish(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
@@ -131,7 +133,7 @@ impl RepSession<'_> {
         Ok(())
     }
 
-    /// Waits for the start; None if it is cancelled.
+    /// Waits for the start; None if the repetition is cancelled.
     fn wait(&self, started: &Receiver<(u64, i64)>) -> Option<(u64, i64)> {
         loop {
             match started.recv_timeout(Duration::from_millis(20)) {

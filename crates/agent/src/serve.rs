@@ -1,7 +1,9 @@
-//! Listening side of an agent: admission, one session at a time, clean-up when the controller is gone.
+//! Listening side of an agent (`Agent`): admission of controllers, one session at a time, release of its resources
+//! when the controller is lost.
 //!
-//! A session lends machines or carries the path. It ends with its connection, after [`SILENCE`](crate::control_connection::SILENCE)
-//! without a message, or when the agent stops. Only a controller that completed the handshake occupies the agent.
+//! A session lends namespaces or carries the path. It ends with its connection, after
+//! [`SILENCE`](crate::control_connection::SILENCE) without a message, or when the agent stops. Only a controller that
+//! completed the handshake occupies the agent.
 
 use crate::control_connection::{self, ConnectionFault, ControlReceiver, ControlSender};
 use crate::message::Message;
@@ -18,29 +20,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Most connections in their handshake; newer ones evict older ones.
+/// Upper limit of connections in their handshake; newer ones evict older ones.
 const WAITING: usize = 64;
-/// Poll interval of stop requests.
+/// Poll interval for stop requests.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A listening agent.
+/// Listening agent.
 pub struct Agent {
     listener: TcpListener,
     token: Token,
     around: Arc<Surroundings>,
     carries: Arc<dyn PathPreparer>,
     version: String,
-    /// Controller being served.
+    /// Address of the controller being served.
     busy: Mutex<Option<String>>,
     lobby: Admission,
 }
 
 impl Agent {
-    /// Opens the listener. `around`: environment of commands; `carries`: player of paths; `version`: for
-    /// display.
+    /// Opens the listener. `around`: environment of commands; `carries`: preparation of paths; `version`: for display.
     ///
     /// # Errors
-    /// The address is in use, or not of this host.
+    /// The address is in use, or does not belong to this host.
     pub fn listen(
         at: SocketAddr,
         token: Token,
@@ -130,14 +131,14 @@ impl Agent {
             (_, true) if stop.load(Ordering::Relaxed) => {
                 tell(&format!("{peer}: this agent stops; everything of its run was stopped"));
             }
-            // A controller leaves by closing the connection between repetitions.
+            // Between repetitions a controller ends its session by closing the connection.
             (fault, true) => tell(&format!("{peer}: it {fault}; everything of its run was stopped")),
             (_, false) => tell(&format!("{peer}: its run has ended")),
         }
     }
 
-    /// Serves a controller until it disconnects; returns the reason, and whether a repetition was running.
-    /// All its resources are released on return.
+    /// Serves a controller until it disconnects; returns the reason, and whether a repetition was running. All
+    /// resources of the session are released on return.
     fn session(
         &self,
         line: &Arc<ControlSender>,
@@ -202,10 +203,10 @@ impl Agent {
     }
 }
 
-/// Current work for a controller.
+/// Current work for the controller.
 enum AgentState {
     Rest,
-    /// Machines, and whether a repetition is running.
+    /// Lent namespaces, and whether a repetition is running.
     Lending(RepWorker, bool),
     PathWorker(PathWorker),
 }

@@ -1,13 +1,13 @@
-//! Pre-shared token that authenticates controller and agent.
+//! Pre-shared token that authenticates controller and agent (`Token`): parser, random generation, file.
 //!
-//! The token is 32 random bytes, stored as 64 hexadecimal digits in a file at both ends. It also keys the
-//! encryption, so it must be random: an eavesdropper could guess a chosen password.
+//! A token is 32 random bytes, stored as 64 hexadecimal digits in a file at both ends. It also keys the encryption, so
+//! it must be random: an eavesdropper could guess a password.
 
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
-/// Shared secret of both ends.
+/// Shared secret of controller and agent.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Token(pub(crate) [u8; 32]);
@@ -21,19 +21,19 @@ impl std::fmt::Debug for Token {
 /// Hexadecimal digits of a token.
 const DIGITS: usize = 64;
 
-/// An invalid token; the digits are not included.
+/// Invalid token; the error does not contain the digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a token has {DIGITS} hexadecimal digits, and this has {characters} characters")]
 pub struct TokenError {
-    /// Number of characters in its first line.
+    /// Number of characters in the first line.
     characters: usize,
 }
 
 impl Token {
-    /// Parses the first line of a file.
+    /// Parses the first line of a token file.
     ///
     /// # Errors
-    /// The problem, without the text.
+    /// The length or a digit is invalid.
     pub fn parse(text: &str) -> Result<Token, TokenError> {
         let line = text.lines().next().unwrap_or_default().trim();
         let digits: Option<Vec<u8>> =
@@ -48,7 +48,7 @@ impl Token {
         Ok(Token(bytes))
     }
 
-    /// Creates a random token in a new file readable by its owner only.
+    /// Writes a random token to a new file that only its owner can read.
     ///
     /// # Errors
     /// An error of the file, or of the system's random source.
@@ -63,7 +63,7 @@ impl Token {
     }
 }
 
-/// Hexadecimal digits, for a file and for the host that connects to lenders on behalf of the controller.
+/// Hexadecimal digits, for a file, and for the path's host, which connects to lending hosts for the controller.
 impl From<Token> for String {
     fn from(Token(bytes): Token) -> String {
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -1,8 +1,8 @@
-//! Encrypted datagram encapsulation of packets between hosts.
+//! Encrypted packet tunnel between hosts over UDP (`EncryptedTunnel`): encapsulation, replay window, counters of loss
+//! and reordering, transit times.
 //!
-//! Each datagram has a nonce of eight bytes, then encrypted send time and packet. The upper 24 bits of the
-//! nonce are the tunnel number, the lower 40 a counter. There is no retransmission and no reordering buffer:
-//! losses and reordering between hosts are counted, transit times measured.
+//! A datagram has a nonce of eight bytes, then encrypted send time and packet. The upper 24 bits of the nonce are the
+//! tunnel number, the lower 40 a counter. There is neither retransmission nor a reordering buffer.
 
 use crate::message::TunnelStats;
 use base::Span;
@@ -10,13 +10,13 @@ use emulate::accuracy::lateness::Histogram;
 use snow::StatelessTransportState;
 use std::sync::Arc;
 
-/// Bits of the counter.
+/// Width of the counter, bits.
 const COUNT_BITS: u32 = 40;
-/// Bytes of the nonce.
+/// Length of the nonce, bytes.
 const NUMBER: usize = 8;
-/// Bytes of the send time.
+/// Length of the send time, bytes.
 const STAMP: usize = 8;
-/// Bytes of the ChaCha20-Poly1305 tag.
+/// Length of the ChaCha20-Poly1305 tag, bytes.
 const TAG: usize = 16;
 /// Overhead of a datagram, bytes.
 pub const AROUND: usize = NUMBER + STAMP + TAG;
@@ -29,7 +29,7 @@ pub(crate) fn number(id: u32, count: u64) -> u64 {
     u64::from(id) << COUNT_BITS | count
 }
 
-/// Tunnel number of a datagram.
+/// Tunnel number of a datagram; None if it has none.
 pub fn of(datagram: &[u8]) -> Option<u32> {
     let number = u64::from_be_bytes(*datagram.first_chunk::<NUMBER>()?);
     u32::try_from(number >> COUNT_BITS).ok().filter(|id| *id > 0)
@@ -38,18 +38,18 @@ pub fn of(datagram: &[u8]) -> Option<u32> {
 /// Replay window of 64 counters (as in RFC 4303 section 3.4.3).
 #[derive(Clone, Debug, Default)]
 pub struct ReplayWindow {
-    /// One past the highest counter received.
+    /// One past the highest received counter.
     next: u64,
-    /// Bitmap of the last 64 counters; the lowest bit is the highest counter.
+    /// Bitmap of the last 64 counters; the lowest bit stands for the highest counter.
     bits: u64,
-    /// Number of counters received.
+    /// Number of received counters.
     pub count: u64,
-    /// Number received after a higher one.
+    /// Number of counters received after a higher counter.
     pub overtaken: u64,
 }
 
 impl ReplayWindow {
-    /// Records a counter; false if it is a repeat, or too old.
+    /// Records a counter; returns false if it is repeated or too old.
     pub fn add(&mut self, number: u64) -> bool {
         if number >= self.next {
             let step = number - self.next + 1;
@@ -67,7 +67,7 @@ impl ReplayWindow {
         true
     }
 
-    /// Counters below the highest that were not received.
+    /// Number of counters below the highest that were not received.
     pub fn lost(&self) -> u64 {
         self.next - self.count
     }
@@ -80,8 +80,7 @@ pub struct EncryptedTunnel {
     next: u64,
     seen: ReplayWindow,
     took: Histogram,
-    /// Offset of the peer's clock ahead of ours, and the time on our clock from which transit times are
-    /// measured, ns.
+    /// Peer's clock less this clock, and time on this clock from which transit times are measured, ns.
     clock: Option<(i64, u64)>,
     clear: Vec<u8>,
 }
@@ -96,7 +95,7 @@ impl std::fmt::Debug for EncryptedTunnel {
 }
 
 impl EncryptedTunnel {
-    /// Tunnel with this number (24 bits, not 0) and the keys of a connection.
+    /// Tunnel with this number (24 bits, not 0) and the keys of a control connection.
     pub fn new(keys: Arc<StatelessTransportState>, id: u32) -> EncryptedTunnel {
         let clear = Vec::with_capacity(BUFFER);
         EncryptedTunnel {
@@ -115,14 +114,14 @@ impl EncryptedTunnel {
         self.id
     }
 
-    /// Starts measuring transit times of packets sent from `since` on, on our clock; `ahead`: offset of the
-    /// peer's clock.
+    /// Starts to measure transit times of packets sent from `since` on this clock; `ahead`: peer's clock less this
+    /// clock, ns.
     pub fn reckon(&mut self, ahead: i64, since: u64) {
         self.clock = Some((ahead, since));
     }
 
-    /// Encrypts a packet at time `now` into `out`; an empty packet requests an empty reply. Returns the
-    /// length; None if the packet is too large, or the counter is exhausted.
+    /// Encrypts a packet at the time `now` into `out`; an empty packet is a probe. Returns the length; None if the
+    /// packet is too large, or the counter is exhausted.
     pub fn seal(&mut self, packet: &[u8], now: u64, out: &mut [u8]) -> Option<usize> {
         if self.next >> COUNT_BITS > 0 || packet.len() + AROUND > out.len() {
             return None;
@@ -138,7 +137,7 @@ impl EncryptedTunnel {
         Some(NUMBER + length)
     }
 
-    /// Decrypts a datagram received at `now`. None if it is of another tunnel, forged or a repeat.
+    /// Decrypts a datagram received at `now`. None if it belongs to another tunnel, is forged, or repeated.
     pub fn open(&mut self, datagram: &[u8], now: u64) -> Option<&[u8]> {
         let (head, rest) = datagram.split_first_chunk::<NUMBER>()?;
         let number = u64::from_be_bytes(*head);
@@ -180,7 +179,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Compared with an unbounded set: new counters in the window are accepted, and none twice.
+        /// Compared with an unbounded set: new counters in the window are accepted, none twice.
         #[test]
         fn nothing_is_taken_twice(numbers in proptest::collection::vec(0u64..200, 0..300)) {
             let (mut seen, mut all, mut greatest) = (ReplayWindow::default(), BTreeSet::new(), 0);

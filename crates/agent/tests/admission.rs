@@ -1,4 +1,5 @@
-//! Attacks on the listening side of an agent: replays, slow and silent peers, floods, long frames, a stop meanwhile.
+//! Attacks on the agent's listening side: replayed handshakes, slow and silent peers, floods, long frames, a stop
+//! during a session.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "what is tested takes real time")]
 
@@ -52,7 +53,7 @@ fn against(attack: impl FnOnce(SocketAddr)) -> (String, Duration) {
     (said.into_inner().unwrap(), took)
 }
 
-/// A controller with the token is served, and at once.
+/// Checks that a controller with the token is served without delay.
 fn is_served(at: SocketAddr) {
     let since = Instant::now();
     let (_line, mut ear) = control_connection::connect(at, &token("5a")).unwrap();
@@ -60,7 +61,7 @@ fn is_served(at: SocketAddr) {
     assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
 }
 
-/// The first flight of a controller, as an eavesdropper records it.
+/// First flight of a controller's handshake, as an eavesdropper records it.
 fn recorded() -> Vec<u8> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
@@ -135,7 +136,7 @@ fn a_flood_of_silent_peers_does_not_fill_the_places() {
         assert_eq!(heard.get(16..), Some(&[0, 1, 2][..]), "{heard:?}");
     });
     assert!(said.contains("newer connections took its place"), "{said}");
-    // 64 strangers still wait, and a stop ends them too.
+    // 64 strangers still wait; a stop ends them too.
     assert!(took < Duration::from_secs(1), "{took:?}");
 }
 

@@ -1,4 +1,4 @@
-//! Every input from another host is parsed or rejected, and has no other effect.
+//! Messages between agent and controller: every input from another host is parsed or rejected, and has no other effect.
 #![cfg(target_os = "linux")]
 
 mod fuzz;
@@ -18,13 +18,13 @@ use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
-/// The inputs that a fuzzer found worth keeping (`fuzz/README.md`).
+/// The fuzzing corpus (`fuzz/README.md`) is harmless.
 #[test]
 fn the_corpus_is_harmless() {
     testkit::corpus::replay("agent", 10, fuzz::agent);
 }
 
-/// Kernel options in them are current ones: an unknown option would be rejected early.
+/// Kernel options in the corpus are current ones: an unknown option would be rejected early.
 #[test]
 fn the_corpus_speaks_this_protocol() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/agent");
@@ -44,7 +44,7 @@ fn the_corpus_speaks_this_protocol() {
     assert!(words >= 20, "{words} words");
 }
 
-/// A client without the agent's token gets nothing, whatever it sends.
+/// A client without the agent's token gets no data, whatever it sends.
 #[test]
 fn any_stranger_is_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -65,7 +65,7 @@ fn any_stranger_is_refused() {
     assert!(matches!(refused, Err(ConnectionFault::Version(9))));
 }
 
-/// Every word comes through, the long ones in pieces.
+/// Every message arrives unchanged, long ones in pieces.
 #[test]
 fn messages_come_through() {
     let reads = Some(ReadLimit { bytes_per_second: None, pause_ns: 7 });
@@ -149,7 +149,7 @@ fn messages_come_through() {
     }
 }
 
-/// Nobody makes the other end hold more than a message may be.
+/// No peer makes the other end keep more than the maximum length of a message.
 #[test]
 fn a_message_without_end_is_refused() {
     let mut pieces = Reassembly::default();

@@ -1,6 +1,5 @@
-//! Captures that others made: packets, bytes and retransmissions are those that tshark and tcptrace count, or the
-//! difference is known from looking at the packets (`docs/analyser.md`). The files are not part of the project; where
-//! they are absent the test reports this.
+//! Public captures: connections, bytes and retransmissions equal the counts of tshark and tcptrace, or the difference
+//! is known (`docs/analyser.md`). The files are not part of the project; where they are absent, the test reports this.
 
 use analyse::idle::IdleCause;
 use analyse::{Analyser, Flow, Need, Observation, Reason, RecoveryVerdict, story};
@@ -9,7 +8,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 fn folder() -> PathBuf {
-    // Beside the checkout, at whatever depth that is.
+    // Beside the checkout, in any parent folder.
     let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|dir| dir.join("shared/data/captures"));
     above.into_iter().find(|dir| dir.exists()).unwrap_or_default()
 }
@@ -87,7 +86,7 @@ fn counts_are_those_of_tshark_and_tcptrace() {
     }
 }
 
-/// TA-03: the verdicts are those of a reading by hand.
+/// TA-03: verdicts equal those of a manual analysis.
 #[test]
 fn verdicts_on_known_files() {
     let Some(timeout) = flows("zeek_retransmit-timeout.pcapng") else {
@@ -107,7 +106,7 @@ fn verdicts_on_known_files() {
         (direction.count(Need::Needed), direction.fast_retransmits.len(), direction.timeouts.len()),
         (7, 3, 0)
     );
-    // The receiver closed its window for 22 s, and six probes asked; the application had something to send all the while.
+    // The receiver closed its window for 22 s with six probes; the application had data to send in this time.
     let closed = flows("tcptrace_zwnd.pcap").unwrap();
     let flow = closed.iter().find(|f| f.directions[f.main()].window_probes == 6).expect("probes");
     let time = flow.directions[flow.main()].time;
@@ -117,7 +116,7 @@ fn verdicts_on_known_files() {
     assert!(told.what.contains("its window was closed"), "{}", told.what);
 }
 
-/// Statements about a connection, without figures: the cause named in the first sentence.
+/// Cause named in the first sentence of the diagnosis, without figures.
 fn blame(flow: &Flow) -> Option<&'static str> {
     let told = story::tell(&[flow]);
     if told.sure.starts_with("This is unsure") {
@@ -134,7 +133,8 @@ fn blame(flow: &Flow) -> Option<&'static str> {
     words.into_iter().find(|word| told.what.contains(word))
 }
 
-/// TA-03: of a capture that begins late, verdicts become unknown, never others. A window of 0 is 0 at any scale.
+/// TA-03: if a capture begins late, verdicts become unknown but do not change otherwise. A window of 0 is 0 at any
+/// scale.
 #[test]
 fn late_captures_say_nothing_else() {
     let mut wrong = Vec::new();
@@ -186,7 +186,7 @@ fn late_captures_say_nothing_else() {
                 }
                 let (told, is) = (blame(&flow), blame(&before));
                 let unsure = story::tell(&[&before]).sure.starts_with("This is unsure");
-                // The cause may lie in the missing packets; no other cause is named.
+                // The cause may lie in missing packets; no other cause is named.
                 if told.is_some() && told != is && !unsure {
                     wrong.push(format!("{name} without {cut}: {told:?} is {is:?}"));
                 }

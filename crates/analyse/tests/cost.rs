@@ -1,4 +1,4 @@
-//! The claim: no shape of capture costs the analyser more than its length allows, and memory stays bounded.
+//! Cost of the analyser: for any shape of capture, time and memory grow in proportion to its length.
 
 #[path = "../examples/growth.rs"]
 #[allow(dead_code, clippy::allow_attributes, reason = "the example prints; the tests judge")]
@@ -6,7 +6,7 @@ mod growth;
 
 use growth::{SHAPES, judged, losses, made};
 
-/// Processor time of this thread, seconds; none where the system does not tell.
+/// Processor time of this thread, s; None where the system does not provide it.
 fn processor_s() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(text.split(' ').next()?.parse::<f64>().ok()? / 1e9)
@@ -26,8 +26,8 @@ fn four_thousand_segments_of_any_shape_are_judged_in_seconds() {
     }
 }
 
-/// Segments whose timer expires one after the other: the longest silence of each searched all retransmissions, so that
-/// eight times as many of them cost far more than eight times as much.
+/// Consecutive timeouts cost time in proportion to their number. (The longest silence of each once searched all
+/// retransmissions, so eight times as many cost far more than eight times the time.)
 #[test]
 fn timeouts_in_a_row_cost_in_proportion_to_their_number() {
     let cost = |segments: u64| {
@@ -43,7 +43,7 @@ fn timeouts_in_a_row_cost_in_proportion_to_their_number() {
     }
 }
 
-/// A connection of 10^6 segments of which 10^5 are sent again: all of them are found, in time for each of its packets.
+/// A connection of 10^6 segments with 10^5 retransmissions: all are found, in time proportional to the packets.
 #[test]
 fn a_connection_of_a_million_segments_is_judged() {
     let packets = losses(1_000_000, 10);

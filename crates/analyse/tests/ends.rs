@@ -1,7 +1,7 @@
-//! The claim: a capture that is incomplete, or not next to the sender, makes verdicts unknown and never wrong. Linux
-//! sends through the emulator, in namespaces: thirty-eight kinds of impairment.
+//! Captures that are incomplete or not next to the sender: verdicts become unknown, never wrong. Linux sends through
+//! the emulator, in namespaces, with thirty-eight kinds of impairment.
 //!
-//! TA-01, TA-03: next to the receiver, from the middle of a connection on, and with copies of packets.
+//! TA-01, TA-03: next to the receiver, from the middle of a connection on, and with duplicate frames.
 #![cfg(target_os = "linux")]
 
 #[path = "common/linux.rs"]
@@ -14,7 +14,7 @@ use base::{Span, Time};
 use linux::{CLOSED, Played, SHORT_PATHS, TROUBLES, judged, play_all};
 use std::sync::OnceLock;
 
-/// All kinds, played once.
+/// All transfers, run once.
 fn kinds() -> &'static [(&'static str, Played)] {
     static PLAYED: OnceLock<Vec<(&str, Played)>> = OnceLock::new();
     PLAYED.get_or_init(|| {
@@ -25,15 +25,14 @@ fn kinds() -> &'static [(&'static str, Played)] {
     })
 }
 
-/// When the sender sent a packet that passed at another place.
+/// Time at which the sender sent a packet that was captured elsewhere.
 fn sent_at(played: &Played, t: Time, seq: u32) -> Option<Time> {
     let there = played.sides.iter().flatten().find(|o| o.t == t && o.head.seq == seq && o.payload > 0)?;
     let same = |o: &&Observation| (o.id, o.head.seq, o.payload) == (there.id, seq, there.payload);
     played.sides[0].iter().find(same).map(|o| o.t)
 }
 
-/// Contradictions between the verdicts on another capture of a transfer and the sender's capture with the emulator's
-/// log.
+/// Contradictions of the verdicts on another capture of a transfer with the sender's capture and the emulator's log.
 fn contradictions(played: &Played, flow: &Flow) -> Vec<String> {
     let whole = judged(&played.sides[0]);
     let mut out = Vec::new();
@@ -69,7 +68,7 @@ fn contradictions(played: &Played, flow: &Flow) -> Vec<String> {
             out.push(format!("{timeouts} timeouts for {:?}", played.kernel));
         }
     }
-    // The opening sentences name timeouts only where there are some.
+    // The first sentences of the diagnosis name timeouts only if there are some.
     let (told, is) = (story::tell(&[flow]), story::tell(&[&whole]));
     let blames = |s: &story::Diagnosis| s.what.contains("timeout");
     if blames(&told) && played.kernel[1] == 0 && !blames(&is) {
@@ -153,7 +152,7 @@ fn copies_behind_a_router_are_no_retransmissions() {
             interface: 0,
             ..*o
         }));
-        // The receiver's packets are captured first next to it.
+        // The receiver's packets are captured first at the point next to it.
         let data = |o: &Observation| played.sides[0].iter().any(|d| d.payload > 0 && d.source == o.source);
         let ports: Vec<bool> = both.iter().map(data).collect();
         let here = played.sides[0].len();

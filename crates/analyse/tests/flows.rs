@@ -1,5 +1,5 @@
-//! Findings beside the verdicts: faults of stacks, the bottleneck's buffer, rates, limits of the sender; and
-//! incomplete captures.
+//! Findings besides verdicts: implementation faults, bottleneck buffer, rates, causes of idle time; and incomplete
+//! captures.
 
 mod common;
 
@@ -16,7 +16,7 @@ use base::{Span, Time};
 use common::meeting::read;
 use common::observed::observed;
 
-/// The scenario of these tests, with more for the link and for the transport.
+/// Packets of the common scenario with these tables of link, transport and application.
 fn packets(link: &str, transport: &str, app: &str, receiver: bool) -> Vec<Observation> {
     let (profile, transport) = match transport.strip_prefix("rfc3481: ") {
         Some(rest) => ("rfc3481", rest),
@@ -70,7 +70,7 @@ fn faults(link: &str, transport: &str) -> Vec<FaultKind> {
     kinds
 }
 
-/// TA-14: each fault of the study of delays is found where it is, and none where there is none.
+/// TA-14: each implementation fault is found in the capture that shows it, and in no other.
 #[test]
 fn faults_are_found_where_they_are() {
     let one = "[[hop.loss]]\nname = \"one\"\ndirections = \"down\"\npackets = \"40\"";
@@ -86,7 +86,7 @@ fn faults_are_found_where_they_are() {
     has("", "rto.percent = 30, rto.min = \"10 ms\", window = \"8 kB\"", FaultKind::EarlyTimer);
     has(one, "dupthresh = 1, window = \"10 kB\"", FaultKind::EarlyFastRetransmit);
     has(one, "dupthresh = 2, window = \"10 kB\"", FaultKind::EarlyFastRetransmit);
-    // A segment is lost out of a window that a pause holds up: those behind it answer after the timeout.
+    // A segment is lost from a window that a gate delays: the following segments are acknowledged after the timeout.
     let both = format!("{SPIKE}\n{}", one.replace("\"40\"", "\"65\""));
     has(
         &both,
@@ -96,20 +96,20 @@ fn faults_are_found_where_they_are() {
     has(SPIKE, "timeout-resends = \"outstanding\", window = \"12 kB\"", FaultKind::ResendsOutstanding);
 }
 
-/// TA-04: the data outstanding when the first lost segment was sent are the path's capacity: queue, packet in service,
-/// propagation.
+/// TA-04: the data outstanding when the first lost segment was sent equal the path's capacity: queue, packet in
+/// service, propagation.
 #[test]
 fn the_buffer_is_estimated() {
     let flow = analysed(&packets("", "window = \"200 kB\", delayed-ack = { every = 1 }", BULK, false));
     let direction = &flow.directions[0];
     assert!(direction.count(Need::Needed) > 0);
-    // Twelve wait, one is in service; at 200 kbit/s some five are on the way there and their answers back.
+    // Twelve packets wait and one is in service; at 200 kbit/s some five are in transit there, and their ACKs back.
     let bytes = direction.buffer_bytes.unwrap();
     assert!((14_000..=20_000).contains(&bytes), "{bytes}");
     assert!(!direction.bursts.is_empty() || direction.count(Need::Needed) < 3);
 }
 
-/// TA-09, TA-12: all data, useful data, and unneeded retransmissions.
+/// TA-09, TA-12: throughput, goodput, and unneeded retransmissions.
 #[test]
 fn a_spike_is_told_from_a_loss() {
     let flow = analysed(&packets(SPIKE, "window = \"8 kB\"", BULK, false));
@@ -129,12 +129,12 @@ fn a_spike_is_told_from_a_loss() {
     let told = story::tell(&[&flow]);
     assert!(told.what.contains("timeout") && told.sure.starts_with("This is quite sure"), "{told:?}");
     assert!(told.advice.contains("F-RTO"), "{told:?}");
-    // TA-02: every segment and acknowledgement for the picture.
+    // TA-02: all segments and ACKs are available for the picture.
     assert_eq!(direction.transmissions.len() as u64, direction.data_packets);
     assert!(direction.acks.len() > 100);
 }
 
-/// One segment is lost and the sender waits for its timer: that is no outage.
+/// One segment is lost and the sender waits for its timer: this is no outage.
 #[test]
 fn a_sender_that_is_silent_has_no_outage() {
     let one = "[[hop.loss]]\nname = \"one\"\ndirections = \"down\"\npackets = \"40\"";
@@ -143,7 +143,7 @@ fn a_sender_that_is_silent_has_no_outage() {
     assert_eq!(kinds, [SpikeKind::Timer]);
 }
 
-/// Limit of the sender: the receiver's window, the application, or the path.
+/// Causes of idle time: receiver's window, application, or path.
 #[test]
 fn pauses_have_their_causes() {
     let time = |link: &str, transport: &str, app: &str| {
@@ -159,7 +159,7 @@ fn pauses_have_their_causes() {
     assert!(told.what.contains("receiver's window was full"), "{told:?}");
 }
 
-/// PR-18: RFC 3481 point by point.
+/// PR-18: each recommendation of RFC 3481.
 #[test]
 fn the_profile_is_checked() {
     let points = |transport: &str| {
@@ -177,7 +177,8 @@ fn the_profile_is_checked() {
     }
 }
 
-/// Next to the receiver every arrival is seen: data that arrived before are unneeded, data that fill a gap are not.
+/// Next to the receiver every arrival is observed: data that arrived before are unneeded, data that fill a gap are
+/// needed.
 #[test]
 fn a_capture_at_the_receiver_is_known_as_such() {
     let loss = "[[hop.loss]]\nname = \"some\"\ndirections = \"down\"\npackets = \"30-31,60\"";
@@ -199,7 +200,7 @@ fn a_capture_at_the_receiver_is_known_as_such() {
     );
 }
 
-/// Duplicates made by the capture are no retransmissions: every packet twice, on one interface or on two.
+/// Duplicate frames are not retransmissions: every packet twice, on one interface or on two.
 #[test]
 fn what_the_capture_took_twice_is_left_out() {
     let plain = packets(SPIKE, "window = \"8 kB\"", BULK, false);
@@ -216,7 +217,7 @@ fn what_the_capture_took_twice_is_left_out() {
     assert_eq!(seen(&one), seen(&two));
 }
 
-/// A capture that begins in the middle, and one that lost packets: nothing is invented.
+/// A capture that begins in the middle, and captures with missing packets, cause no false findings.
 #[test]
 fn captures_that_are_not_whole() {
     let plain = packets("", "window = \"12 kB\"", BULK, false);
@@ -237,7 +238,7 @@ fn captures_that_are_not_whole() {
     assert!(flow.directions[0].rtt.is_none());
 }
 
-/// With GRO or LRO an acknowledgement is captured before its data: these are late in the capture, not sent twice.
+/// With GRO or LRO an ACK may be captured before its data: the data are captured late, not retransmitted.
 #[test]
 fn data_captured_behind_their_acknowledgement_are_no_retransmissions() {
     let plain = packets("", "window = \"12 kB\"", BULK, true);
@@ -262,7 +263,7 @@ fn data_captured_behind_their_acknowledgement_are_no_retransmissions() {
         (direction.data_packets, direction.delivered_bytes),
         (whole.directions[0].data_packets, whole.directions[0].delivered_bytes)
     );
-    // Data far below the cumulative ACK were retransmitted, or the capture missed the first copy.
+    // Data far below the cumulative ACK were retransmitted, or the capture lacks the first copy.
     for o in late.iter_mut().filter(|o| o.payload > 0).skip(50) {
         o.t += Span::from_secs(1);
     }
@@ -270,8 +271,8 @@ fn data_captured_behind_their_acknowledgement_are_no_retransmissions() {
     assert!(!analysed(&late).directions[0].retransmissions.is_empty());
 }
 
-/// The peer still holds an older connection with these ports: it acknowledges unsent data, gets a reset, and the SYN
-/// is retransmitted.
+/// The peer still has an older connection with these ports: it acknowledges unsent data and is reset, and the SYN is
+/// retransmitted.
 #[test]
 fn an_acknowledgement_of_an_older_connection_counts_for_nothing() {
     let plain = packets("", "window = \"12 kB\"", BULK, false);
@@ -297,7 +298,7 @@ fn an_acknowledgement_of_an_older_connection_counts_for_nothing() {
     assert_eq!(direction.delivered_bytes, whole.directions[0].delivered_bytes);
 }
 
-/// Several processors captured at once: the answer to the opening stands in the file before the opening.
+/// Several processors captured in parallel: the SYN-ACK precedes the SYN in the file.
 #[test]
 fn an_opening_behind_its_answer_begins_nothing_new() {
     let mut packets = packets("", "window = \"12 kB\"", BULK, false);
@@ -312,7 +313,7 @@ fn an_opening_behind_its_answer_begins_nothing_new() {
     assert_eq!((flow.directions[0].retransmissions.len(), flow.directions[0].acknowledged_unseen), (0, 0));
 }
 
-/// Two answered the opening, each with a number of its own, and the one seen first was not the one that stayed.
+/// Two hosts answered the SYN with different sequence numbers, and the connection uses the one captured second.
 #[test]
 fn data_tell_which_answer_to_the_opening_counts() {
     let mut packets = packets("", "window = \"12 kB\"", BULK, true);
@@ -330,7 +331,7 @@ fn data_tell_which_answer_to_the_opening_counts() {
     );
 }
 
-/// First sentences on nearly empty captures, and on transfers without an answer.
+/// First sentences of the diagnosis of nearly empty captures, and of transfers without any ACK.
 #[test]
 fn sentences_of_torn_captures_are_unsure() {
     let plain = packets("", "window = \"12 kB\"", BULK, false);
@@ -351,12 +352,12 @@ fn sentences_of_torn_captures_are_unsure() {
     let mute: Vec<Observation> =
         plain.iter().enumerate().filter(|(i, o)| *i < 3 || data(o)).map(|(_, o)| *o).take(9).collect();
     assert!(told(&mute).what.contains("without any acknowledgement"), "{:?}", told(&mute));
-    // One segment at one instant: no advice for it.
+    // A single segment: no advice for it.
     let one: Vec<Observation> = plain.iter().enumerate().filter(|(i, _)| *i < 4).map(|(_, o)| *o).collect();
     assert_eq!(told(&one).advice, "Nothing needs to be mended here.");
 }
 
-/// The same ports again are another connection.
+/// The ports are reused by another connection.
 #[test]
 fn ports_are_used_again() {
     let plain = packets("", "window = \"12 kB\"", BULK, false);

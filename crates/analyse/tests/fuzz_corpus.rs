@@ -1,4 +1,4 @@
-//! The corpus that fuzzing left is replayed, and beside it sequences drawn at random.
+//! Replay of the fuzz corpus of the analyser, and random observations.
 
 #[path = "fuzz/mod.rs"]
 mod fuzz;

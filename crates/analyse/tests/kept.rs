@@ -1,4 +1,4 @@
-//! The claim: captures of real kernels that once misled a verdict no longer do. Each is kept unchanged, headers alone.
+//! Regression captures of real kernels that once caused a wrong verdict, headers only.
 //!
 //! TA-01, TA-03: verdicts on retransmissions from the sender's capture, whole and begun late.
 
@@ -28,9 +28,10 @@ fn resent(flow: &Flow) -> &[Retransmission] {
     &direction.retransmissions
 }
 
-/// Linux 6.18 through an emulated link of 2 Mbit/s and 12 ms whose way back loses everything from 1.0 to 1.4 s. The receiver's host
-/// is late: it answers five segments with one acknowledgement, inside the outage. By its numbers seven answers are lost, one fewer
-/// than answers to every second segment would be; the last segment was not lost for all that (its probe came as a duplicate).
+/// Linux 6.18 over an emulated link of 2 Mbit/s and 12 ms whose reverse path loses all packets from 1.0 to 1.4 s. The
+/// receiver's host is slow: one ACK covers five segments, inside the outage. By IP identifications seven ACKs are
+/// lost, one fewer than ACKs of every second segment would be. The last segment was not lost, since its probe arrived
+/// as a duplicate.
 #[test]
 fn an_answer_that_stands_for_several_segments_is_no_loss() {
     let all = packets(include_bytes!("data/kept/stretched.pcap"));
@@ -48,8 +49,8 @@ fn an_answer_that_stands_for_several_segments_is_no_loss() {
     assert_eq!(resent(&judged(&all))[0].reason, Reason::Probe);
 }
 
-/// The capture begins with the last segment before an outage of acknowledgements: where the receiver stood is not known, so an
-/// echo of the probe does not say that the probe filled a gap.
+/// The capture begins with the last segment before an outage of ACKs. The receiver's left edge is unknown, so the
+/// timestamp echo of the probe does not show that the probe filled a gap.
 #[test]
 fn an_echo_says_nothing_of_an_edge_that_was_not_heard() {
     let all = packets(include_bytes!("data/kept/between.pcap"));
@@ -60,7 +61,7 @@ fn an_echo_says_nothing_of_an_edge_that_was_not_heard() {
     }
 }
 
-/// A snap length of 60 bytes cuts the options of the opening off: its scale of windows and its SACK are unknown then, not absent.
+/// A snap length of 60 bytes truncates the options of the SYN: window scale and SACK are then unknown, not absent.
 #[test]
 fn options_that_are_cut_off_are_not_absent() {
     let mut all = packets(include_bytes!("data/kept/stretched.pcap"));
@@ -75,12 +76,12 @@ fn options_that_are_cut_off_are_not_absent() {
     assert_eq!(of(&judged(&all)), (false, None));
 }
 
-/// A capture that missed packets: the sender continues beyond the captured data, so the gap is the capture's and not
-/// the path's, and its contents are unknown.
+/// The capture lacks packets: the sender continues beyond the captured data, so the gap is one of the capture, not of
+/// the path, and its packets are unknown.
 #[test]
 fn a_silence_of_the_capture_is_none_of_the_path() {
     let all = packets(include_bytes!("data/kept/stretched.pcap"));
-    // Before the outage: nothing was sent again.
+    // Before the outage nothing was retransmitted.
     let sound: Vec<Observation> = all.iter().copied().filter(|o| o.t.as_secs_f64() < 1.0).collect();
     assert!(judged(&sound).directions.iter().all(|w| w.spikes.is_empty()));
     for (from, until) in [(0.3, 0.75), (0.25, 0.9), (0.5, 0.95)] {
@@ -96,7 +97,7 @@ fn a_silence_of_the_capture_is_none_of_the_path() {
     }
 }
 
-/// The sender's direction alone gives no evidence of arrivals.
+/// The sender's direction alone has no evidence of arrivals.
 #[test]
 fn one_direction_alone_tells_no_need() {
     let all = packets(include_bytes!("data/kept/stretched.pcap"));
@@ -109,8 +110,8 @@ fn one_direction_alone_tells_no_need() {
     }
 }
 
-/// Linux 6.18 after a spurious timeout at 5.121 s: it undid it (F-RTO), and at 6.221 s the reordering timer of RACK (RFC 8985
-/// section 6.3) let out the segment at a hole, 82 ms after the last progress and 22 ms after the SACK.
+/// Linux 6.18 after a spurious timeout at 5.121 s, which it undid (F-RTO). At 6.221 s the reordering timer of RACK
+/// (RFC 8985 section 6.3) expires for a segment at a gap, 82 ms after the last progress and 22 ms after the SACK.
 #[test]
 fn a_reordering_timer_after_a_spurious_timeout_is_no_second_timeout() {
     let flow = judged(&packets(include_bytes!("data/kept/rack-sender.pcap")));
@@ -123,8 +124,8 @@ fn a_reordering_timer_after_a_spurious_timeout_is_no_second_timeout() {
     assert!(reasons[2..].iter().all(|r| *r == Reason::Recovery), "{reasons:?}");
 }
 
-/// The same transfer next to the receiver: SACK reports a hole far beyond the segment that the timeout resent. Those reports let
-/// out nothing below the hole.
+/// The same transfer next to the receiver: SACK reports a gap far beyond the segment that the timeout resent. These
+/// reports justify no retransmission below the gap.
 #[test]
 fn reports_of_a_hole_let_out_nothing_below_it() {
     let all = packets(include_bytes!("data/kept/rack-receiver.pcap"));

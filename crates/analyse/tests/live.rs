@@ -1,5 +1,5 @@
-//! The claim: on captures of a real kernel's TCP the counts are the kernel's own and the verdicts those of the
-//! emulator, which saw every packet arrive or end. Sixteen kinds of trouble, each in namespaces of its own, all at once.
+//! Captures of a Linux kernel's transfers with sixteen kinds of impairment, in namespaces, in parallel: counts equal
+//! the kernel's counters, verdicts equal the emulator's log.
 //!
 //! TA-01, TA-03: spurious and genuine timeouts of Linux are distinguished from its capture.
 #![cfg(target_os = "linux")]
@@ -40,7 +40,7 @@ fn linux_is_judged_as_the_emulator_saw_it() {
                 wrong.push(format!("{name}: {what}: {more}"));
             }
         };
-        // The kernel's counters include SYN and FIN, which a loaded machine may make it retransmit.
+        // The kernel's counters include SYN and FIN, which a busy machine may delay until they are retransmitted.
         let control = direction.control_again;
         check(
             "resent",
@@ -48,7 +48,7 @@ fn linux_is_judged_as_the_emulator_saw_it() {
             format!("{resent} and {control} for {kernel_resent}"),
         );
         let seen = (direction.timeouts.len() as u64, count(Reason::Probe));
-        // A probe of the only segment outstanding looks like a timeout.
+        // A probe of the only outstanding segment looks like a timeout.
         let told = seen.0 + seen.1 + control >= timeouts && seen.0 <= timeouts + probes && seen.1 <= probes;
         check("timeouts", told, format!("{seen:?} for {timeouts} and {probes}"));
         check("both captures", said(both) == is, format!("{:?} is {is:?}", said(both)));

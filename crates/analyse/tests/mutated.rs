@@ -1,5 +1,5 @@
-//! Captures with packets left out or doubled: verdicts and headlines become unknown, never others (TA-03). The public files are not
-//! part of the project; where they are absent the test reports this.
+//! Captures with packets omitted or duplicated: verdicts and first sentences become unknown but do not change
+//! otherwise (TA-03). The public files are not part of the project; where they are absent, the test reports this.
 
 mod common;
 
@@ -12,7 +12,7 @@ use common::scenarios::case;
 use std::fs::File;
 use std::path::Path;
 
-/// The packets of a public file; none where it is absent.
+/// Packets of a public file; None where it is absent.
 fn packets(name: &str) -> Option<Vec<Observation>> {
     let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|dir| dir.join("shared/data/captures"));
     let file = above.into_iter().find_map(|dir| File::open(dir.join(name)).ok());
@@ -34,7 +34,7 @@ fn judged(packets: &[Observation]) -> Vec<Flow> {
     analyser.finish()
 }
 
-/// Each packet twice, the copy after a delay.
+/// Each packet twice, the duplicate after a delay.
 fn doubled(packets: &[Observation], later: Span) -> Vec<Observation> {
     let mut all = packets.to_vec();
     all.extend(packets.iter().map(|o| Observation { t: o.t + later, ..*o }));
@@ -42,7 +42,7 @@ fn doubled(packets: &[Observation], later: Span) -> Vec<Observation> {
     all
 }
 
-/// Retransmissions with a verdict or a reason.
+/// Need and reason of the retransmissions, where known.
 fn told(flows: &[Flow]) -> Vec<(Need, Reason)> {
     let all = flows.iter().flat_map(|f| &f.directions).flat_map(|w| &w.retransmissions);
     let told = all.filter(|r| r.need != Need::Unknown || r.reason != Reason::Unknown);
@@ -190,8 +190,8 @@ fn copies_of_version_6_are_not_sent_again() {
     }
 }
 
-/// Next to a receiver behind a path that reorders, whose sender writes no identification: a segment that fills a gap may be an
-/// original that was overtaken.
+/// Next to a receiver behind a path that reorders, whose sender writes no identification: a segment that fills a gap
+/// may be an original that was overtaken.
 #[test]
 fn an_original_that_was_overtaken_is_none_sent_again() {
     let (mut judged_all, mut wrong) = (0, Vec::new());

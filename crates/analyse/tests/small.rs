@@ -1,5 +1,5 @@
-//! The claim: inputs that once misled verdicts on timeouts no longer do. Each case is the smallest capture that shows
-//! it, written by hand: data sent, ACKs received, 100 ms each way and more.
+//! Minimal handwritten captures that once caused a wrong verdict on a timeout: data sent, ACKs received, 100 ms in
+//! each direction and more.
 //!
 //! TA-01, TA-03: verdicts on timeouts from the sender's capture.
 
@@ -10,20 +10,21 @@ use analyse::{Flow, Need, Reason, RecoveryVerdict};
 use base::wire::flag;
 use trace::{SEGMENT, TRIP, Trace, kinds};
 
-/// The likelihoods of all retransmissions; all were weighed.
+/// Likelihoods of all retransmissions; each has one.
 fn likelihoods(flow: &Flow) -> Vec<f64> {
     let all = &flow.directions[0].retransmissions;
     all.iter().map(|r| r.likelihood.unwrap_or_else(|| panic!("not weighed: {r:?}"))).collect()
 }
 
-/// Courses in which much is lost that must have arrived do not crowd out the one in which all answers were.
+/// Event courses with many losses of data that must have arrived do not displace the course in which the ACKs were
+/// lost.
 #[test]
 fn a_long_row_of_lost_answers_is_weighed() {
     let (mut trace, t) = Trace::opened(10);
     for n in 10..50 {
         trace.send(t + n, n);
     }
-    // Two copies of the first arrive, and all the rest: only the last answer comes back.
+    // Two copies of the first segment arrive, and all other segments: only the last ACK comes back.
     for wait in [1000, 3000, 7000] {
         trace.send(t + wait, 10);
     }
@@ -38,12 +39,12 @@ fn a_long_row_of_lost_answers_is_weighed() {
     let flow = trace.analysed();
     let likely = likelihoods(&flow);
     assert_eq!(likely.len(), 3);
-    // Of the last one an earlier copy was there for sure.
+    // An earlier copy of the last segment has arrived for certain.
     assert!(likely[2] > 0.99, "{likely:?}");
     assert_eq!(kinds(&flow)[2], RecoveryVerdict::Spurious);
 }
 
-/// The first segment of all: the answer to the opening is no answer to data.
+/// Loss of the first segment: the ACK of the SYN-ACK is no ACK of data.
 #[test]
 fn trouble_right_after_the_opening_is_weighed() {
     let (mut trace, t) = Trace::opened(0);
@@ -66,7 +67,7 @@ fn a_fin_is_no_byte_of_the_data() {
     trace.send(t, 10);
     trace.last(t, 11, flag::FIN);
     trace.answer(t + TRIP, 11, &[]);
-    // The answer to the last one is lost, and the segment sent again reported.
+    // The ACK of the last segment is lost, and the retransmitted segment is reported as a duplicate.
     trace.last(t + 1200, 11, flag::FIN);
     let end = 1 + 12 * SEGMENT + 1;
     trace.says(t + 1200 + TRIP, end, &[(1 + 11 * SEGMENT, end)]);
@@ -86,8 +87,8 @@ fn a_fin_is_no_byte_of_the_data() {
     assert_eq!(kinds(&flow), [RecoveryVerdict::Genuine]);
 }
 
-/// Which rule for echoes a receiver follows is a question only where it echoes: without timestamps, no number of troubles
-/// makes courses of events go unasked.
+/// The echo rule of a receiver is open only with timestamps: without them, no number of episodes uses up the search
+/// steps.
 #[test]
 fn the_last_of_many_troubles_is_weighed_like_the_first() {
     let (mut trace, mut t) = Trace::opened(10);
@@ -101,7 +102,7 @@ fn the_last_of_many_troubles_is_weighed_like_the_first() {
         for wait in [1200, 3200, 7200] {
             trace.send(t + wait, n + 1);
         }
-        // One of the copies' answers is lost: a duplicate is reported.
+        // The ACK of one copy is lost, and a duplicate is reported.
         trace.answer(t + 7200 + TRIP, n + 2, &[(n + 1, n + 2)]);
         t += 7200 + TRIP;
         for i in 2..4 {
@@ -119,8 +120,8 @@ fn the_last_of_many_troubles_is_weighed_like_the_first() {
     assert!(likelihoods(&trace.analysed()).len() >= 450);
 }
 
-/// A reordering timer would have expired when the first segment sent so much later was reported: the expiry here is
-/// that of the retransmission timer (RFC 8985 section 6.2).
+/// The reordering timer would have expired when the first of the segments sent much later was reported. The expiry
+/// here is that of the retransmission timer (RFC 8985 section 6.2).
 #[test]
 fn the_timer_expires_between_duplicates() {
     let (mut trace, t) = Trace::opened(10);
@@ -138,7 +139,7 @@ fn the_timer_expires_between_duplicates() {
     assert_eq!((all[0].reason, all[0].need), (Reason::Timeout, Need::Needed));
 }
 
-/// What SACK has reported is no answer that is missing. Packets overtake each other here, so that the rules stand alone.
+/// A segment that SACK has reported has no missing ACK. The path reorders packets, so the in-order rules apply alone.
 #[test]
 fn what_was_reported_was_answered() {
     let (mut trace, t) = Trace::opened(10);
@@ -146,7 +147,7 @@ fn what_was_reported_was_answered() {
     trace.send(t, 11);
     trace.send(t, 12);
     trace.answer(t + TRIP, 10, &[(11, 13)]);
-    // An older answer comes late.
+    // An older ACK arrives late.
     trace.answer(t + TRIP + 10, 9, &[]);
     trace.answer(t + TRIP + 20, 10, &[(11, 12)]);
     for wait in [1200, 3200, 7200] {
@@ -157,8 +158,9 @@ fn what_was_reported_was_answered() {
     assert_eq!(kinds(&flow)[0], RecoveryVerdict::Genuine, "{:?}", flow.directions[0].timeouts);
 }
 
-/// A frame that the sender's card divides: one of its four segments is lost, and SACK blocks report the others. The
-/// retransmission of that segment is needed; those of both segments of a frame are judged one by one.
+/// A frame that the sender's network card segments: one of its four segments is lost, and SACK blocks report the
+/// others. The retransmission of that segment is needed; retransmissions of two segments of a frame have separate
+/// verdicts.
 #[test]
 fn segments_of_a_merged_frame_are_judged_one_by_one() {
     let (mut trace, t) = Trace::opened(10);
@@ -171,7 +173,7 @@ fn segments_of_a_merged_frame_are_judged_one_by_one() {
     trace.answer(t + TRIP + 3, 11, &[(16, 17), (12, 14)]);
     trace.answer(t + TRIP + 4, 11, &[(16, 18), (12, 14)]);
     trace.send(t + TRIP + 4, 11);
-    // Both holes in one frame.
+    // Both gaps in one frame.
     trace.arrive(t + TRIP + 5, 14, 2, 109);
     trace.answer(t + 2 * TRIP + 4, 14, &[(16, 18)]);
     trace.answer(t + 2 * TRIP + 5, 15, &[(16, 18)]);

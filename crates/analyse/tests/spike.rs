@@ -1,7 +1,6 @@
-//! The claim: from captures at both ends of a real kernel's transfers across a delay spike, the analyser's verdicts
-//! are those of the emulator's log. The files under `data/spike/` are four runs of `scenarios/linux/verdict.toml` in
-//! real time (F-RTO and timestamps off and on; Linux 6.18): packets at both ports, headers only, and the log of their
-//! events.
+//! Captures at both ends of a Linux kernel's transfers across a delay spike: verdicts equal those of the emulator's
+//! log. The files under `data/spike/` are four runs of `scenarios/linux/verdict.toml` in real time (F-RTO and
+//! timestamps off and on; Linux 6.18): packets at both ports, headers only, and the event log.
 //!
 //!     williwaw emulate scenarios/linux/verdict.toml --jobs 4 --captures --events --out kept
 //!
@@ -21,7 +20,7 @@ fn file(case: &str, end: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/spike").join(format!("{case}.{end}"))
 }
 
-/// Findings from one end's capture.
+/// Connections in the capture of one end.
 fn side(case: &str, packet_port: u32) -> Vec<(usize, Flow)> {
     let mut reader =
         Reader::open(Unpacked::new(File::open(file(case, "pcapng.gz")).unwrap()).unwrap()).unwrap();
@@ -34,11 +33,11 @@ fn side(case: &str, packet_port: u32) -> Vec<(usize, Flow)> {
     analyser.finish().into_iter().enumerate().collect()
 }
 
-/// The sender's data in the emulator's log.
+/// Data of the sender in the emulator's log.
 struct Log {
-    /// First byte and instant of every retransmission, and whether an earlier copy of it was not lost.
+    /// First byte and time of every retransmission, and whether an earlier copy was not lost.
     resent: Vec<(u64, f64, bool)>,
-    /// Packets that ended on the way.
+    /// Packets dropped on the path.
     dropped: usize,
 }
 
@@ -65,7 +64,7 @@ fn log(case: &str) -> Log {
 fn captures_of_a_spike_say_what_the_log_knows() {
     for case in CASES {
         let log = log(case);
-        // Twelve in the run that was kept (others: 14, 15) where the kernel finds nothing out, else two.
+        // Twelve in the recorded run (others: 14, 15) where the kernel has no detector, otherwise two.
         let expected = if case == "neither" { 12..=16 } else { 1..=3 };
         assert!(expected.contains(&log.resent.len()), "{case}: {}", log.resent.len());
         assert_eq!(log.dropped, 0, "{case}");
@@ -84,7 +83,7 @@ fn captures_of_a_spike_say_what_the_log_knows() {
                 let unknown = which != "both captures" && verdict.need == Need::Unknown;
                 assert!(verdict.need == need || unknown, "{case}, {which}: {seq} is {:?}", verdict.need);
             }
-            // One timeout, during the pause, and spurious.
+            // One timeout, during the gate's spike, and spurious.
             assert_eq!(direction.timeouts.len(), 1, "{case}, {which}");
             assert_eq!(direction.timeouts[0].kind, RecoveryVerdict::Spurious, "{case}, {which}");
             let at = direction.timeouts[0].t.as_secs_f64();

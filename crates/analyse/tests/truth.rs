@@ -1,8 +1,8 @@
-//! The claim: on runs of the simulator the analyser's verdicts are the truth, or `unknown`. The figures of thousands
-//! of scenarios are in `docs/analyser.md`; this test holds a part of them to the level reached.
+//! Verdicts on simulated transfers compared with the ground truth: correct or `unknown`. The figures of thousands of
+//! scenarios are in `docs/analyser.md`; this test checks a part of them.
 //!
-//! TA-01, TA-03, TA-11: with the receiver's capture each verdict is right; with the sender's alone, nearly each where
-//! duplicates are reported.
+//! TA-01, TA-03, TA-11: with the receiver's capture every verdict is correct; with the sender's capture alone nearly
+//! every one, if duplicates are reported.
 
 mod common;
 
@@ -34,7 +34,7 @@ fn verdicts_meet_the_truth() {
     }
     for (options, (alone, both)) in &by_options {
         assert!(alone.truths > 2000 && alone.timeouts > 400, "{options}: too few to judge: {alone:?}");
-        // Both captures: all of it, no exception.
+        // With both captures every verdict is correct.
         let wrong = both.misses + both.false_alarms + both.unknown[0] + both.unknown[1];
         assert_eq!((wrong, both.wrong, both.untold), (0, 0, 0), "{options}: {both:?}");
     }
@@ -45,7 +45,7 @@ fn verdicts_meet_the_truth() {
     let dsack = alone("DSACK");
     assert!(dsack.precision() >= 0.98 && dsack.recall() >= 0.98, "{dsack:?}");
     assert!(dsack.timeouts_right() >= 0.99, "{dsack:?}");
-    // Timestamps tell only of the oldest segment.
+    // Timestamps identify only copies of the oldest segment.
     let stamps = alone("timestamps");
     assert!(stamps.precision() >= 0.98 && stamps.timeouts_right() >= 0.95, "{stamps:?}");
     let (kept, overtaking) = (by_order["kept"], by_order["overtaking"]);
@@ -55,8 +55,8 @@ fn verdicts_meet_the_truth() {
     assert!(neither.precision() >= 0.98 && neither.wrong * 2 <= neither.untold, "{neither:?}");
 }
 
-/// Segments that the receiver discards by PAWS (RFC 7323 section 5) did not arrive, in the truth and in the verdict
-/// from both captures.
+/// Segments that the receiver discards by PAWS (RFC 7323 section 5) did not arrive, in the ground truth and in the
+/// verdict from both captures.
 #[test]
 fn what_paws_discards_did_not_arrive() {
     let mut alone = Tally::default();
@@ -93,7 +93,7 @@ fn what_has_no_numbers_is_called_unknown() {
     }
 }
 
-/// Lost answers are counted from arriving ones: the excess in the receiver's own capture, up to the last arrival.
+/// Lost ACKs are counted from the arriving ones: as many as the receiver's capture has more, up to the last arrival.
 #[test]
 fn lost_acknowledgements_are_counted() {
     let (mut told, mut lost) = (0, 0);
@@ -111,7 +111,7 @@ fn lost_acknowledgements_are_counted() {
     assert!(told > 60 && lost > 500, "{told} told, {lost} lost");
 }
 
-/// A bulk transfer has data at any time: neither end's capture says, or seldom, that the application had nothing to send.
+/// A bulk transfer always has data to send: neither end's capture blames the application, or only seldom.
 #[test]
 fn the_application_is_not_blamed_for_the_path() {
     let (mut here, mut there, mut all) = (0.0, 0.0, 0.0);
@@ -131,8 +131,8 @@ fn the_application_is_not_blamed_for_the_path() {
     assert!(there < 0.01 * all, "{there:.1} s of {all:.1} s at the receiver");
 }
 
-/// Next to the receiver, and where the capture begins late, verdicts become unknown; few are wrong, and hardly a timeout is
-/// invented.
+/// Next to the receiver, and if the capture begins late, verdicts become unknown; few are wrong, and hardly any
+/// timeout is false.
 #[test]
 fn elsewhere_more_is_unknown() {
     let mut there = Elsewhere::default();
@@ -162,7 +162,7 @@ fn elsewhere_more_is_unknown() {
     );
 }
 
-/// The same verdicts when the packets have been bytes in a file.
+/// The verdicts are the same after the packets were written to a file and read.
 #[test]
 fn bytes_say_the_same() {
     for number in (0..60).step_by(5) {

@@ -1,9 +1,8 @@
-//! The claim: facts that the sender's capture cannot show are called unknown. Two runs look equal to their sender,
-//! packet by packet: in one the data of an outage are lost, in the other their acknowledgements. If the receiver
-//! neither reports duplicates nor numbers its packets, that capture alone cannot distinguish them; otherwise they
-//! differ.
+//! Facts that the sender's capture cannot show are reported as unknown. Two runs look equal to their sender, packet by
+//! packet: in one the data of an outage are lost, in the other their ACKs. If the receiver neither reports duplicates
+//! nor counts packets in the IP identification, that capture alone cannot distinguish the runs.
 //!
-//! TA-01, TA-03: verdicts from one capture have a bound that no analyser passes.
+//! TA-01, TA-03: limit of the verdicts that any analyser can derive from one capture.
 
 mod common;
 
@@ -13,19 +12,19 @@ use base::trace::Tracer;
 use common::meeting::read;
 use common::observed::observed;
 
-/// The outage takes the data from the segment at 3.13 s on, or the answer to it.
+/// The outage drops the data from the segment at 3.13 s on, or their ACK.
 const DATA: (&str, &str) = ("down", "3050 ms");
 const ANSWERS: (&str, &str) = ("up", "3200 ms");
 
-/// Sender's capture when the outage drops packets of this direction, and the number of its spurious timeouts.
+/// Sender's capture of a run whose outage drops packets of this direction, and number of its spurious timeouts.
 fn run(outage: (&str, &str), options: &str) -> (Vec<Observation>, usize) {
     let (mut packets, spurious) = numbered(outage, options);
-    // Linux and others number the packets of a connection one after the other; version 6 has no numbers.
+    // Linux counts the packets of a connection in the IP identification; IPv6 has none.
     packets.iter_mut().for_each(|o| o.id = None);
     (packets, spurious)
 }
 
-/// Sender's capture, with a receiver that numbers its packets.
+/// Like `run`, with a receiver that counts packets in the IP identification.
 fn numbered((direction, from): (&str, &str), options: &str) -> (Vec<Observation>, usize) {
     let text = format!(
         r#"williwaw = 1
@@ -70,7 +69,7 @@ fn twins_are_called_unknown() {
         let ((lost, none), (unheard, all)) = (run(DATA, options), run(ANSWERS, options));
         assert!(none == 0 && all >= 3, "{options}: {none} and {all} spurious");
         assert!(lost == unheard, "{options}: the sender sees the same");
-        // For the first one the more frequent case may be reported: data are lost more often than answers.
+        // For the first run the more frequent case may be reported: data are lost more often than ACKs.
         let kinds: Vec<RecoveryVerdict> =
             analysed(&lost).directions[0].timeouts.iter().map(|t| t.kind).collect();
         assert_eq!(kinds.len(), all, "{options}");

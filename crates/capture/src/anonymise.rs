@@ -1,13 +1,13 @@
-//! Anonymisation of captures: prefix-preserving addresses, no payload.
+//! Anonymised copy of a capture: prefix-preserving mapping of IP addresses (`Mapping`), headers without identifying
+//! fields, no payload.
 //!
-//! The copy keeps everything by which transports are judged. Addresses are mapped with their prefixes.
-//! Payloads, link headers, unknown options, comments and names are removed; checksums match a payload of
-//! zeros. Ports, times, lengths, sequence numbers and timestamps stay, so an owner of the same traffic can
-//! still recognise it.
+//! The copy keeps the fields that the analysis of transports needs. Payloads, link headers, unknown options, comments
+//! and names are removed; checksums match a payload of zeros. Ports, times, lengths, sequence numbers and timestamps
+//! stay, so that an owner of the same traffic can recognise it.
 //!
-//! The mapping is Crypto-PAn (Xu, Fan, Ammar, Moon 2002): each bit is flipped by a keyed function of the
-//! preceding bits. One key gives equal mappings in several files, and only its owner can invert them. The
-//! first four bits of IPv4 and eight of IPv6 addresses stay, so that multicast stays multicast.
+//! The mapping is Crypto-PAn (Xu, Fan, Ammar, Moon 2002): each bit is flipped by a keyed function of the preceding
+//! bits. One key gives equal mappings in several files, and only its owner can invert them. The first four bits of
+//! IPv4 and eight bits of IPv6 addresses stay, so that multicast addresses stay multicast.
 
 use crate::packet::{Packet, Transport};
 use crate::reader::Reader;
@@ -24,7 +24,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Key(pub [u8; 16]);
 
-/// Most addresses cached; further ones are computed again.
+/// Upper limit of cached addresses; the cache is cleared when it is full.
 const REMEMBERED: usize = 1 << 16;
 
 /// Prefix-preserving address mapping.
@@ -34,12 +34,12 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// A mapping with this key.
+    /// Mapping with this key.
     pub fn new(key: Key) -> Mapping {
         Mapping { key, known: BTreeMap::new() }
     }
 
-    /// The replacement of an address.
+    /// Replacement of an address.
     pub fn map(&mut self, address: IpAddr) -> IpAddr {
         if let Some(&known) = self.known.get(&address) {
             return known;
@@ -62,7 +62,7 @@ impl Mapping {
         mapped
     }
 
-    /// Flips bits `from` to `until`, counted from the highest, each by a hash of the preceding bits.
+    /// Flips the bits from `from` below `until`, counted from the highest, each by a hash of the preceding bits.
     fn turn(&self, bits: u128, from: u32, until: u32) -> u128 {
         let mut turned = bits;
         for at in from..until {
@@ -133,8 +133,7 @@ fn headers(out: &mut Vec<u8>, packet: &Packet<'_>, kept: &[u8], mapping: &mut Ma
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             out[12..16].copy_from_slice(&source.octets());
             out[16..20].copy_from_slice(&destination.octets());
-            // The length from the link layer is not in the copy. (A length field of 0 stands for a longer
-            // packet.)
+            // A length from the link layer is not in the copy. (A length field of 0 stands for a longer packet.)
             if u32::from(u16::from_be_bytes([out[2], out[3]])) > ip.size {
                 out[2..4].copy_from_slice(&(ip.size as u16).to_be_bytes());
             }
@@ -196,7 +195,7 @@ impl Packet<'_> {
     }
 }
 
-/// Extension headers keep type and length; fragments keep offset and identification.
+/// Blanks IPv6 extension headers: type and length stay, and of fragments offset and identification.
 fn blank_extensions(out: &mut [u8]) {
     let (mut kind, mut at) = (out[6], 40);
     while at + 2 <= out.len() {
@@ -227,7 +226,7 @@ fn blank_extensions(out: &mut [u8]) {
     }
 }
 
-/// Copies a TCP header; options without a role in the analysis become padding.
+/// Copies a TCP header; options that the analysis does not use become padding.
 fn tcp_header(out: &mut Vec<u8>, segment: &[u8]) {
     let start = out.len();
     let header = segment.get(12).map_or(20, |b| usize::from(b >> 4) * 4);
@@ -260,7 +259,7 @@ fn tcp_header(out: &mut Vec<u8>, segment: &[u8]) {
         }
         at += length;
     }
-    // Bytes behind the end of options, or behind an invalid option, are arbitrary.
+    // Bytes after the end of options, or after an invalid option, are arbitrary.
     if let Some(rest) = out.get_mut(at..) {
         rest.fill(option::END);
     }

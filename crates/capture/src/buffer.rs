@@ -1,20 +1,18 @@
-//! Sliding read buffer of bounded size.
-//!
-//! A window moves over the stream with large reads. Bytes are copied only when the rest of the window moves
-//! to its front.
+//! Sliding window over a capture stream (`Buffer`), of bounded size, with large reads; bytes move only when the window
+//! is shifted to the front.
 
 use std::io::{self, Read};
 
-/// Initial window size, bytes; sufficient for a small file.
+/// Initial size of the window, bytes; sufficient for a small file.
 const FIRST: usize = 16 << 10;
-/// Window size above which it only grows for a larger frame, bytes.
+/// Size from which the window grows only for a larger frame, bytes.
 const CHUNK: usize = 256 << 10;
-/// Largest window, bytes; larger requests get what fits.
+/// Largest size of the window, bytes; a larger request is truncated.
 pub(crate) const LARGEST: usize = 16 << 20;
 
 /// Sliding window over a stream.
 pub(crate) struct Buffer<'a> {
-    /// Dynamic, so that the parsers are compiled once, here.
+    /// A trait object, so that the parsers are compiled once, in this crate.
     from: Box<dyn Read + 'a>,
     bytes: Vec<u8>,
     start: usize,
@@ -36,7 +34,7 @@ impl<'a> Buffer<'a> {
         self.offset
     }
 
-    /// Takes the error of a prematurely ended stream, if any.
+    /// Removes and returns the error of a prematurely ended stream, if any.
     pub(crate) fn broken(&mut self) -> Option<io::Error> {
         self.broken.take()
     }
@@ -46,7 +44,7 @@ impl<'a> Buffer<'a> {
         self.bytes.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Reads until `n` bytes are available, or the stream ends; returns the number available.
+    /// Reads until `n` bytes are available or the stream ends; returns the number available.
     pub(crate) fn fill(&mut self, n: usize) -> io::Result<usize> {
         if self.end - self.start >= n {
             return Ok(self.end - self.start);
@@ -77,8 +75,8 @@ impl<'a> Buffer<'a> {
         Ok(self.end - self.start)
     }
 
-    /// Moves the rest to the front if it is shorter than the consumed part, so that each byte moves at most
-    /// once. Otherwise the window grows, in proportion to the data read and not to a possibly damaged length.
+    /// Moves the unread bytes to the front if they are fewer than the consumed ones, so that each byte moves at most
+    /// once. Otherwise the window grows in proportion to the data read, not to a possibly damaged length.
     fn make_room(&mut self) {
         let left = self.end - self.start;
         if self.bytes.len() >= CHUNK && left <= self.start {
@@ -89,7 +87,7 @@ impl<'a> Buffer<'a> {
         }
     }
 
-    /// Advances the window over available bytes.
+    /// Consumes `n` available bytes.
     pub(crate) fn consume(&mut self, n: usize) {
         let n = n.min(self.end - self.start);
         self.start += n;

@@ -1,5 +1,7 @@
-//! Capture reader, writer and header decoder. [`Reader`] streams the frames of a pcap or pcapng file of any
-//! length through one buffer; [`decode`] parses the headers of a frame for all supported link types.
+//! Packet captures: reader of pcap and pcapng files of any length, header decoder for all supported link types,
+//! writer, printer, anonymisation, loss reasons.
+//!
+//! [`Reader`] streams the frames through one buffer; [`decode`] parses the headers of a frame.
 //!
 //! Input is not trusted. Damaged, truncated or unknown parts become a [`Notice`], and reading continues as
 //! far as possible. No file causes a panic, an endless loop or unbounded memory use.

@@ -1,7 +1,5 @@
-//! Link-layer headers of captures (LINKTYPE values), down to the IP packet.
-//!
-//! The decoding depends on the link type (LINKTYPE_ values of draft-ietf-opsawg-pcaplinktype) and on layers
-//! below IP: VLAN tags, MPLS labels, PPPoE, SNAP.
+//! Link-layer decoding of captured frames: link types (LINKTYPE_ values of draft-ietf-opsawg-pcaplinktype), and
+//! position of the IP packet behind VLAN tags, MPLS labels, PPPoE and SNAP.
 
 use crate::packet::Unread;
 use crate::wrapped;
@@ -9,9 +7,9 @@ use crate::wrapped;
 /// Position of an IP packet in a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// Offset of its first byte.
+    /// Offset of the packet's first byte.
     pub at: usize,
-    /// Upper bound of its length, from the layer below; a longer IP length is padding or an error.
+    /// Upper bound of the packet's length, from the layer below; a longer IP length is padding or an error.
     pub most: u32,
 }
 
@@ -110,7 +108,7 @@ impl Link {
     /// Reason why there is none.
     pub fn network(self, frame: &[u8]) -> Result<Place, Unread> {
         match self {
-            // First, since it is the most frequent.
+            // Ethernet first, since it is the most frequent.
             Link::ETHERNET => by_ethertype(frame, 12),
             Link::NULL | Link::LOOP => family(frame),
             Link::PPP | Link::PPP_HDLC => ppp(frame, 0),
@@ -148,7 +146,7 @@ pub(crate) mod ethertype {
     pub(crate) const FIRST: u16 = 0x0600;
 }
 
-/// Most nested tags or labels.
+/// Upper limit of nested tags or labels.
 const DEPTH: usize = 16;
 
 pub(crate) fn u16_at(frame: &[u8], at: usize) -> Result<u16, Unread> {
@@ -158,14 +156,14 @@ pub(crate) fn u16_at(frame: &[u8], at: usize) -> Result<u16, Unread> {
     }
 }
 
-/// Decodes from an EtherType or length field at `at`.
+/// Position of the IP packet behind an EtherType or length field at `at`.
 #[inline]
 fn by_ethertype(frame: &[u8], at: usize) -> Result<Place, Unread> {
     let protocol = u16_at(frame, at)?;
     behind(frame, at + 2, protocol)
 }
 
-/// Decodes from a header of type `protocol` at `at`.
+/// Position of the IP packet behind a header of type `protocol` at `at`.
 #[inline]
 pub(crate) fn behind(frame: &[u8], mut at: usize, mut protocol: u16) -> Result<Place, Unread> {
     for _ in 0..DEPTH {
@@ -189,7 +187,7 @@ pub(crate) fn behind(frame: &[u8], mut at: usize, mut protocol: u16) -> Result<P
 pub(crate) fn llc(frame: &[u8], at: usize) -> Result<Place, Unread> {
     match frame.get(at..at + 3).ok_or(Unread::Short)? {
         [0xaa, 0xaa, 3] => match frame.get(at + 3..at + 8).ok_or(Unread::Short)? {
-            // OUI of EtherTypes, or that of bridges.
+            // OUI for EtherTypes, or for bridges.
             [0, 0, 0 | 0xf8, high, low] => match u16::from_be_bytes([*high, *low]) {
                 length if length < ethertype::FIRST => Err(Unread::NotIp(length)),
                 protocol => behind(frame, at + 8, protocol),
@@ -240,7 +238,7 @@ pub(crate) fn ppp(frame: &[u8], at: usize) -> Result<Place, Unread> {
     }
 }
 
-/// PPP protocol field of one or two bytes: the last one is odd (RFC 1661 section 2).
+/// PPP protocol field of one or two bytes; its last byte is odd (RFC 1661 section 2).
 fn ppp_protocol(frame: &[u8], at: usize) -> Result<Place, Unread> {
     let first = *frame.get(at).ok_or(Unread::Short)?;
     let (protocol, at) =
@@ -252,7 +250,7 @@ fn ppp_protocol(frame: &[u8], at: usize) -> Result<Place, Unread> {
     }
 }
 
-/// Address family in either byte order: 2 is IPv4 on all systems, IPv6 differs between systems.
+/// Address family in either byte order: 2 is IPv4 on all systems; the value of IPv6 differs between systems.
 fn family(frame: &[u8]) -> Result<Place, Unread> {
     let b = frame.first_chunk::<4>().ok_or(Unread::Short)?;
     let (big, little) = (u32::from_be_bytes(*b), u32::from_le_bytes(*b));

@@ -1,15 +1,16 @@
-//! Loss reasons: retransmissions of a capture joined with the packet comments that tell each packet's fate.
+//! Loss reasons of retransmissions in a capture of this program: join of TCP segments with the packet comments that
+//! state each packet's fate.
 //!
-//! Captures of `run --pcap` and `emulate --captures` carry the event log as comments (`packet=29 sent=new
-//! dropped=loss at=gsm.down t=4.860505600`). For each retransmission, the join finds the fate of the latest
-//! earlier copy of its bytes: the place and reason of its drop, or that it was not dropped.
+//! Captures of `run --pcap` and `emulate --captures` contain the event log as comments (`packet=29 sent=new
+//! dropped=loss at=gsm.down t=4.860505600`). The join finds, for each retransmission, the fate of the latest earlier
+//! copy of its bytes.
 
 use crate::{Frame, Reader};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 
-/// A retransmission and its cause.
+/// Retransmission with its cause and the fate of the earlier copy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Retransmission {
     /// Send time at its host, ns on the capture's clock.
@@ -20,11 +21,11 @@ pub struct Retransmission {
     pub seq: u32,
     /// Payload bytes.
     pub length: u32,
-    /// Cause: `timeout`, `fast-retransmit`...
+    /// Cause of the retransmission: `timeout`, `fast-retransmit`...
     pub cause: String,
     /// Send time of the latest earlier copy, ns.
     pub earlier_ns: i64,
-    /// Fate of that copy.
+    /// Fate of the earlier copy.
     pub fate: Fate,
 }
 
@@ -35,7 +36,7 @@ pub enum Fate {
     Dropped {
         /// Reason: `queue-full`, `loss`...
         reason: String,
-        /// Name of the link.
+        /// Name of the link that dropped the packet.
         at: String,
     },
     /// Not dropped: arrived, or still in flight.
@@ -47,7 +48,7 @@ fn word<'a>(comment: &'a str, key: &str) -> Option<&'a str> {
     comment.split(' ').find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
 }
 
-/// A copy sent by its host.
+/// Copy of a segment, sent by its host.
 #[derive(Clone, Debug)]
 struct Sent {
     time_ns: i64,
@@ -56,16 +57,16 @@ struct Sent {
     fate: Fate,
 }
 
-/// Addresses and ports of a direction.
+/// Direction of a connection: source address and port, destination address and port.
 type Stream = (IpAddr, u16, IpAddr, u16);
 
-/// Retransmissions of a capture, ascending in time; None if no packet has such a comment.
+/// Retransmissions of a capture, ascending in time; empty if no packet has such a comment.
 ///
 /// # Errors
 /// The file cannot be read further.
 pub fn retransmissions(reader: &mut Reader<'_>) -> io::Result<Vec<Retransmission>> {
     let mut sent: BTreeMap<Stream, Vec<Sent>> = BTreeMap::new();
-    // A packet is captured at several taps, first at its host.
+    // A packet is captured at several taps, first at the tap of its host.
     let mut seen: BTreeMap<Stream, u64> = BTreeMap::new();
     let mut all = Vec::new();
     while let Some(frame) = reader.next()? {

@@ -1,9 +1,9 @@
-//! Notices about damaged capture files: first positions and counts per kind.
+//! Notices about damaged or unsupported parts of a capture file: kinds, first positions of each kind, counts.
 //!
 //! Only the first positions of each kind are stored, since a damaged file may have as many errors as bytes.
 
 base::named! {
-    /// Kind of a notice.
+    /// Kind of notice.
     pub enum NoticeKind {
         /// The file ends within a packet or block.
         CutOff = "cut-off",
@@ -11,20 +11,20 @@ base::named! {
         Damaged = "damaged",
         /// Reading resumed behind damage.
         Resumed = "resumed",
-        /// Reading stopped at damage without a safe point to resume.
+        /// Reading stopped at damage without a position to resume at.
         Stopped = "stopped",
-        /// A packet of an undescribed interface.
+        /// A packet of an interface that is not described.
         NoInterface = "no-interface",
-        /// Packets without a timestamp; they get that of the previous packet.
+        /// Packets without a timestamp; they have that of the previous packet.
         NoTime = "no-time",
         /// A timestamp outside of 64-bit nanoseconds.
         TimeRange = "time-range",
-        /// An undecoded link type; its packets are only counted.
+        /// A link type that is not decoded; its packets are only counted.
         UnknownLink = "unknown-link",
     }
 }
 
-/// A notice about a damaged or unsupported part.
+/// Notice about a damaged or unsupported part.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Notice {
     /// Kind.
@@ -35,7 +35,7 @@ pub struct Notice {
     pub what: String,
 }
 
-/// Most notices stored per kind.
+/// Upper limit of stored notices of one kind.
 const KEPT: usize = 8;
 
 /// Notices of a file.

@@ -1,7 +1,7 @@
-//! Decoder of link, IP and transport headers in one pass.
+//! Decoder of a captured frame (`decode`): link, IP and transport headers in one pass, innermost packet of tunnels.
 //!
-//! No byte is copied. Lengths are those of the IP header, so a capture of headers only counts the same bytes
-//! as a full one.
+//! No byte is copied. Lengths are those of the IP header, so a capture of headers alone counts the same bytes as a
+//! full capture.
 
 use crate::link::{Link, Place};
 use crate::tunnel;
@@ -11,10 +11,10 @@ use base::wire::{IpHead, Malformed, SCTP, TCP, TcpHead, UDP};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unread {
-    /// Unknown link type.
+    /// The link type is not supported.
     #[error("a link type that is not read")]
     Link,
-    /// Other payload: EtherType, PPP protocol or address family; 0 if unknown.
+    /// Payload other than IP: EtherType, PPP protocol or address family; 0 if unknown.
     #[error("no IP packet: protocol {0:#06x}")]
     NotIp(u16),
     /// The frame, or its captured part, is too short.
@@ -46,29 +46,29 @@ pub enum Transport {
         /// Verification tag (RFC 9260 section 3.1).
         tag: u32,
     },
-    /// A later fragment, without a transport header; the IP header has the protocol.
+    /// Later fragment without a transport header; the IP header has the protocol.
     Fragment,
-    /// Another protocol; see the IP header.
+    /// Another protocol, given in the IP header.
     Other,
     /// The transport header is truncated or invalid; the IP header has the protocol.
     Unreadable,
 }
 
-/// Decoded headers of a packet.
+/// Decoded headers of a packet, and its payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet<'a> {
     /// IP header.
     pub ip: IpHead,
     /// Transport header.
     pub transport: Transport,
-    /// Payload bytes behind the transport header, by the IP length; behind the IP header if the transport
-    /// header is not decoded.
+    /// Payload bytes behind the transport header, by the IP length; behind the IP header if the transport header is
+    /// not decoded.
     pub payload_len: u32,
     /// Captured part of the payload.
     pub payload: &'a [u8],
-    /// Offset of the IP header in the frame; in a tunnel, of the inner one.
+    /// Offset of the IP header in the frame; in a tunnel, of the inner IP header.
     pub network: usize,
-    /// The packet was truncated by the capture.
+    /// The capture truncated the packet.
     pub cut: bool,
 }
 
@@ -96,7 +96,7 @@ pub fn decode(link: Link, frame: &[u8], wire_len: u32) -> Result<Packet<'_>, Unr
     }
 }
 
-/// Innermost packet of nested tunnels, or the packet itself.
+/// Innermost readable packet of nested tunnels; without a tunnel, the packet itself.
 fn innermost<'a>(frame: &'a [u8], mut packet: Packet<'a>, mut behind: usize) -> Packet<'a> {
     for _ in 0..tunnel::DEPTH {
         let Some(place) = tunnel::inside(&packet.ip, &packet.transport, packet.payload) else { break };

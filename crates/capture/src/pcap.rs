@@ -1,6 +1,8 @@
-//! Classic pcap format (draft-ietf-opsawg-pcap): a header of 24 bytes, then records. Supports both byte
-//! orders, microseconds and nanoseconds, and the longer records of old Linux tools. An impossible record
-//! length ends the reading, since the next record cannot be found.
+//! Parser of the classic pcap format (draft-ietf-opsawg-pcap): file header of 24 bytes, then records, in both byte
+//! orders.
+//!
+//! Timestamps in microseconds and nanoseconds, and the longer records of old Linux tools, are supported. An impossible
+//! record length ends the reading, since the next record cannot be found.
 
 use crate::buffer::LARGEST;
 use crate::link::Link;
@@ -10,23 +12,23 @@ use std::io;
 
 /// Bytes of the file header.
 const HEADER: usize = 24;
-/// Record size that is always accepted, whatever the snap length, bytes.
+/// Record size that is always accepted, bytes, whatever the snap length.
 const USUAL: usize = 256 << 10;
 
-/// Parameters from the file header.
+/// Parser parameters from the file header.
 pub(crate) struct Pcap {
     big: bool,
     /// Bytes of a record header.
     header: usize,
     /// Nanoseconds per unit of the sub-second field.
     unit: i64,
-    /// Order of the two lengths in a record.
+    /// Order of the two lengths in a record header.
     swapped: Swapped,
     /// Largest record, bytes.
     largest: usize,
 }
 
-/// Order of the lengths: swapped by writers before version 2.3, either order in 2.3.
+/// Order of the two lengths: swapped by writers before version 2.3, either order in version 2.3.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Swapped {
     No,

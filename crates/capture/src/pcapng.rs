@@ -1,9 +1,9 @@
-//! pcapng format (draft-ietf-opsawg-pcapng): blocks with their length at both ends. Supports several
-//! sections, each with its byte order and interfaces; enhanced, simple and obsolete packet blocks; interface
-//! statistics. Other blocks are skipped.
+//! Parser of the pcapng format (draft-ietf-opsawg-pcapng): blocks of several sections, interfaces, packets, options,
+//! resumption after damage.
 //!
-//! An impossible length is damage. Reading resumes at the next packet block or section header with equal
-//! lengths and consistent fields, a pattern that seldom occurs by chance.
+//! Each section has a byte order and interfaces of its own. Enhanced, simple and obsolete packet blocks and interface
+//! statistics are parsed; other blocks are skipped. An impossible length is damage. Reading resumes at the next packet
+//! block or section header with two equal lengths and consistent fields, a pattern that seldom occurs by chance.
 
 use crate::buffer::LARGEST;
 use crate::link::Link;
@@ -32,30 +32,32 @@ mod code {
 
 /// Byte-order magic.
 const ORDER: u32 = 0x1a2b_3c4d;
-/// Bytes of block type and both lengths.
+/// Length of block type and both length fields, bytes.
 const FRAME: usize = 12;
-/// Most interfaces of a file.
+/// Upper limit of interfaces in a file.
 const INTERFACES: usize = 1 << 16;
-/// Longest interface name, bytes.
+/// Longest interface name, bytes; the rest is discarded.
 const NAME: usize = 256;
-/// Longest block at which reading resumes behind damage, bytes.
+/// Longest block at which reading resumes after damage, bytes.
 const RESUME: usize = 512 << 10;
 
 /// Parser state.
 pub(crate) struct Pcapng {
     big: bool,
-    /// Index of this section, number of sections so far, and index of this section's first interface.
+    /// Index of the present section.
     section: u32,
+    /// Number of sections so far.
     sections: u32,
+    /// Index of the first interface of the present section.
     first: usize,
 }
 
-/// Result of a block.
+/// Result of parsing a block.
 enum Block {
-    /// Valid, without a frame.
+    /// Valid block without a frame.
     Passed,
     Frame(Located),
-    /// Damaged, with the reason.
+    /// Damaged block, with the reason.
     Damaged(&'static str),
     End,
 }
@@ -74,7 +76,7 @@ impl Pcapng {
         Ok(Pcapng { big, section: 0, sections: 0, first: 0 })
     }
 
-    /// Whether numbers are big-endian.
+    /// Whether numbers of the present section are big-endian.
     pub(crate) fn big(&self) -> bool {
         self.big
     }
@@ -163,7 +165,7 @@ impl Pcapng {
         Ok(Block::Passed)
     }
 
-    /// The file ends within the block; or, if another block follows, the length is damaged.
+    /// Handles a block beyond the end of the file; if another block follows, the length is damaged instead.
     #[cold]
     fn cut_off(&mut self, state: &mut State<'_>, here: usize) -> Block {
         if here == 0 {
@@ -177,7 +179,7 @@ impl Pcapng {
         Block::End
     }
 
-    /// Enhanced packet block, or the obsolete one with a 16-bit interface and a drop count.
+    /// Parses an enhanced packet block, or an obsolete packet block (16-bit interface, drop count).
     #[inline]
     fn packet(&mut self, state: &mut State<'_>, kind: u32, length: usize) -> Block {
         let big = self.big;
@@ -215,7 +217,7 @@ impl Pcapng {
         })
     }
 
-    /// Simple packet block: of the section's first interface, without a timestamp.
+    /// Parses a simple packet block: first interface of the section, no timestamp.
     fn simple(&mut self, state: &mut State<'_>, length: usize) -> Block {
         let offset = state.buffer.offset();
         let Some(wire_len) = u32_at(state.buffer.window(), 8, self.big).filter(|_| length >= 16) else {
@@ -240,7 +242,7 @@ impl Pcapng {
         })
     }
 
-    /// Resumes at the next block that is certainly valid.
+    /// Moves to the next block that is certainly valid; returns whether there is one.
     #[cold]
     fn resume(&mut self, state: &mut State<'_>) -> io::Result<bool> {
         let from = state.buffer.offset();
@@ -266,7 +268,7 @@ impl Pcapng {
     }
 }
 
-/// Byte order of a section.
+/// Byte order of a section: true if big-endian; None if the magic number is invalid.
 fn order(magic: &[u8]) -> Option<bool> {
     match (u32_at(magic, 0, false)?, u32_at(magic, 0, true)?) {
         (ORDER, _) => Some(false),
@@ -319,7 +321,7 @@ fn interface(block: &[u8], big: bool, section: u32) -> Result<Interface, &'stati
     Ok(Interface { link, snap, name, section, lost: None, clock: Clock { units, offset } })
 }
 
-/// The options of a block: code, length, value, padded to four bytes.
+/// Options of a block: code, length, value padded to four bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options<'a> {
     bytes: &'a [u8],
@@ -339,7 +341,7 @@ impl<'a> Options<'a> {
         }
         None
     }
-    /// Takes the next option.
+    /// Removes and returns the next option.
     fn take(&mut self) -> Option<(u16, &'a [u8])> {
         let head = self.bytes.first_chunk::<4>()?;
         let half = |at: usize| {
@@ -368,7 +370,7 @@ pub struct Comments<'a>(Options<'a>);
 
 impl<'a> Iterator for Comments<'a> {
     type Item = &'a str;
-    /// Next comment; invalid UTF-8 is cut off.
+    /// Next comment; it ends before invalid UTF-8.
     fn next(&mut self) -> Option<&'a str> {
         loop {
             let (code, value) = self.0.take()?;

@@ -1,9 +1,9 @@
-//! Header printer: one line per packet in the format of tcpdump.
+//! Packet printer (`Printer`): one line per frame in the format of `tcpdump -nn -tt` (4.99), with relative sequence
+//! numbers; protocols can be added.
 //!
-//! The format is that of `tcpdump -nn -tt` (4.99): link, addresses, ports, flags, relative sequence numbers,
-//! options, lengths. Application data are not decoded. Text of tcpdump behind `length N` (HTTP, SSH) and in
-//! place of `UDP, length N` (DNS) is omitted; of Multipath TCP options only the subtype is printed. A printer
-//! of another protocol is added by its IP protocol number ([`Printer::plug`]).
+//! A line has link, addresses, ports, flags, sequence numbers, options and lengths. Application data are not decoded:
+//! tcpdump's text behind `length N` (HTTP, SSH) and in place of `UDP, length N` (DNS) is omitted. Of Multipath TCP
+//! options only the subtype is printed. [`Printer::plug`] adds a printer by IP protocol number.
 
 use crate::{Frame, Link};
 use base::wire::{IpHead, SCTP, TCP, UDP};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Input of a protocol printer.
+/// Packet that a protocol printer formats.
 #[derive(Clone, Copy, Debug)]
 pub struct Inside<'a> {
     /// IP header.
@@ -22,17 +22,17 @@ pub struct Inside<'a> {
     pub length: u32,
 }
 
-/// Protocol printer: writes the text behind `IP `.
+/// Protocol printer: appends the text behind `IP `.
 pub type Protocol = fn(&mut Conversations, Inside<'_>, &mut String);
 
-/// Printer with relative sequence numbers.
+/// Printer of frames, with the state of connections.
 #[derive(Clone, Debug)]
 pub struct Printer {
     conversations: Conversations,
     protocols: BTreeMap<u8, Protocol>,
 }
 
-/// Initial sequence and acknowledgement number of each connection, by its sorted endpoints.
+/// Initial sequence numbers of both ends of each connection, by its sorted endpoints.
 #[derive(Clone, Debug, Default)]
 pub struct Conversations(BTreeMap<[(IpAddr, u16); 2], (u32, u32)>);
 
@@ -44,7 +44,7 @@ impl Default for Printer {
 }
 
 impl Printer {
-    /// Sets the printer of a protocol.
+    /// Sets the printer of an IP protocol.
     pub fn plug(&mut self, protocol: u8, printer: Protocol) {
         self.protocols.insert(protocol, printer);
     }
@@ -100,7 +100,7 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// `from.port > to.port: `.
+/// Appends `from.port > to.port: ` and returns the ports.
 fn ends(inside: &Inside<'_>, out: &mut String) -> Option<(u16, u16)> {
     let ports = word(inside.bytes, 0).zip(word(inside.bytes, 2));
     let IpHead { source, destination, .. } = inside.ip;
@@ -200,7 +200,7 @@ fn tcp(conversations: &mut Conversations, inside: Inside<'_>, out: &mut String) 
 }
 
 impl Conversations {
-    /// Makes the numbers relative; returns the base of the other direction's numbers, for SACK blocks.
+    /// Makes the numbers relative; returns the base of the opposite direction's numbers, for SACK blocks.
     fn relative(
         &mut self,
         (ip, from, to): (&IpHead, u16, u16),
@@ -232,14 +232,14 @@ impl Conversations {
     }
 }
 
-/// End of an option list.
+/// Result of formatting an option list.
 enum Options {
     Whole,
     Bad,
     Cut,
 }
 
-/// Writes options: `length` bytes by the header, `bytes` as captured.
+/// Appends the options: `length` bytes by the header, `bytes` as captured.
 fn options(bytes: &[u8], length: usize, base: u32, out: &mut String) -> Options {
     let mut at = 0;
     while at < length {
@@ -296,7 +296,7 @@ fn option(kind: u8, value: &[u8], base: u32, out: &mut String) {
     };
 }
 
-/// A frame without an IP packet.
+/// Appends a frame without an IP packet.
 fn link(frame: &Frame<'_>, out: &mut String) {
     const ARP: u16 = 0x0806;
     let kind = word(frame.bytes, 12).filter(|_| frame.link == Link::ETHERNET);

@@ -1,7 +1,7 @@
-//! Capture reader for pcap and pcapng.
+//! Streaming reader of capture files (`Reader`): format detection (pcap, pcapng), interfaces, frames with timestamps
+//! and comments, notices.
 //!
-//! The format is detected from the first bytes. Memory depends on the largest frame and the number of
-//! interfaces, not on the length of the file.
+//! Memory depends on the largest frame and the number of interfaces, not on the length of the file.
 
 use crate::buffer::Buffer;
 use crate::link::Link;
@@ -18,10 +18,10 @@ pub enum Error {
     /// I/O error.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// Another file format.
+    /// The file has another format.
     #[error("neither pcap nor pcapng: it begins with {0}; editcap can convert many other kinds of capture")]
     Unknown(String),
-    /// An unsupported compression.
+    /// The compression is not supported; the command that decompresses the file.
     #[error("the file is packed; unpack it first: {0}")]
     Packed(&'static str),
     /// Empty file.
@@ -32,7 +32,7 @@ pub enum Error {
     NoHeader,
 }
 
-/// Magic numbers of compressed files, and the command that decompresses them.
+/// Magic numbers of compressed files, with the command that decompresses them.
 const PACKED: [(&[u8], &str); 5] = [
     (&[0x1f, 0x8b], "gzip -dc"),
     (&[0x28, 0xb5, 0x2f, 0xfd], "zstd -dc"),
@@ -51,10 +51,10 @@ base::named! {
     }
 }
 
-/// Interface of a capture.
+/// Interface of a capture file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interface {
-    /// Link type of its frames.
+    /// Link type of the interface's frames.
     pub link: Link,
     /// Snap length, bytes; 0: unlimited.
     pub snap: u32,
@@ -67,7 +67,7 @@ pub struct Interface {
     pub(crate) clock: Clock,
 }
 
-/// Unit and offset of an interface's timestamps.
+/// Resolution and offset of an interface's timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Clock {
     /// Units per second.
@@ -93,7 +93,7 @@ impl Clock {
     }
 }
 
-/// A captured frame; its bytes are in the reader's buffer.
+/// Captured frame; its bytes are in the reader's buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     /// Timestamp, nanoseconds since 1970 or since the origin of the capturing clock.
@@ -106,13 +106,13 @@ pub struct Frame<'a> {
     pub wire_len: u32,
     /// Captured bytes.
     pub bytes: &'a [u8],
-    /// Offset of its record in the file.
+    /// Offset of the frame's record in the file, bytes.
     pub offset: u64,
     options: Options<'a>,
 }
 
 impl<'a> Frame<'a> {
-    /// Decodes its headers.
+    /// Decodes the headers of the frame.
     ///
     /// # Errors
     /// Reason why there is no readable packet.
@@ -130,20 +130,20 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Position of a frame in the buffer's window.
+/// Position of a frame in the window of the buffer.
 pub(crate) struct Located {
     pub(crate) time_ns: i64,
     pub(crate) interface: usize,
     pub(crate) wire_len: u32,
-    /// Range of its bytes.
+    /// Range of the frame's bytes.
     pub(crate) bytes: (usize, usize),
-    /// Range of its options; empty if there are none.
+    /// Range of the frame's options; empty if there are none.
     pub(crate) options: (usize, usize),
-    /// End of its record.
+    /// End of the frame's record.
     pub(crate) end: usize,
 }
 
-/// State shared by both formats.
+/// Parser state shared by both formats.
 pub(crate) struct State<'a> {
     pub(crate) buffer: Buffer<'a>,
     pub(crate) interfaces: Vec<Interface>,
@@ -153,7 +153,7 @@ pub(crate) struct State<'a> {
 }
 
 impl State<'_> {
-    /// Timestamp of a frame. One out of range is reported and replaced by that of the previous frame.
+    /// Timestamp of a frame. A timestamp out of range is reported, and replaced by that of the previous frame.
     pub(crate) fn time(&mut self, nanos: Option<i64>, offset: u64) -> i64 {
         match nanos {
             Some(nanos) => self.time_ns = nanos,
@@ -164,7 +164,7 @@ impl State<'_> {
         self.time_ns
     }
 
-    /// Adds an interface, and reports an unknown link type.
+    /// Adds an interface; reports an unknown link type.
     pub(crate) fn add_interface(&mut self, interface: Interface, offset: u64) {
         let link = interface.link;
         if link.name().is_none() {
@@ -185,21 +185,21 @@ enum Kind {
     Pcapng(Pcapng),
 }
 
-/// Capture reader over any byte stream.
+/// Reader of a capture file from any byte stream.
 pub struct Reader<'a> {
     state: State<'a>,
     kind: Kind,
-    /// Bytes of the window occupied by the last frame returned.
+    /// Length of the last frame's record in the window, bytes.
     pending: usize,
     frames: u64,
     done: bool,
 }
 
 impl<'a> Reader<'a> {
-    /// Detects the format of a stream.
+    /// Reader of a stream; detects its format.
     ///
     /// # Errors
-    /// It cannot be read, or is no capture.
+    /// The stream cannot be read, or is not a capture file.
     pub fn open(from: impl Read + 'a) -> Result<Self, Error> {
         Self::of(Box::new(from))
     }

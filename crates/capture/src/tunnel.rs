@@ -1,13 +1,11 @@
-//! Tunnel decapsulation: GTP-U, L2TP, PPTP, VXLAN, Geneve, IP in IP, GRE.
-//!
-//! Tunnels of mobile cores (GTP-U), access lines (L2TP, PPTP), data centres (VXLAN, Geneve) and general use
-//! (IP in IP, GRE) hide the inner connection.
+//! Decapsulation of captured tunnel packets: position of the inner IP packet in GTP-U, L2TP, PPTP, VXLAN, Geneve, IP
+//! in IP and GRE.
 
 use crate::link::{Link, Place, behind, ethertype, ppp, u16_at};
 use crate::packet::Transport;
 use base::wire::IpHead;
 
-/// Most nested tunnels.
+/// Upper limit of nested tunnels.
 pub(crate) const DEPTH: usize = 6;
 
 /// IP protocol numbers of tunnels.
@@ -21,12 +19,12 @@ mod protocol {
 mod port {
     pub(super) const L2TP: u16 = 1701;
     pub(super) const GTP_U: u16 = 2152;
-    /// Assigned port, and the former default of Linux.
+    /// Assigned port, and former default port of Linux.
     pub(super) const VXLAN: [u16; 2] = [4789, 8472];
     pub(super) const GENEVE: u16 = 6081;
 }
 
-/// Position of an inner IP packet in a payload.
+/// Position of the inner IP packet in the payload of a tunnel packet; None if it is not a tunnel.
 pub(crate) fn inside(ip: &IpHead, transport: &Transport, payload: &[u8]) -> Option<Place> {
     match *transport {
         Transport::Other => match ip.protocol {
@@ -47,7 +45,7 @@ pub(crate) fn inside(ip: &IpHead, transport: &Transport, payload: &[u8]) -> Opti
     }
 }
 
-/// Ethernet frame at offset `at`.
+/// Position of the IP packet in an Ethernet frame at offset `at`.
 fn ethernet(payload: &[u8], at: usize) -> Option<Place> {
     Some(Link::ETHERNET.network(payload.get(at..)?).ok()?.behind(at))
 }
@@ -84,8 +82,7 @@ fn gtp(payload: &[u8]) -> Option<Place> {
     if flags & 7 != 0 {
         let mut next = *payload.get(11)?;
         at = 12;
-        // 3GPP TS 29.281 section 5.2.1: length in words; the last byte is the type of the next extension
-        // header.
+        // 3GPP TS 29.281 section 5.2.1: length in words; the last byte is the type of the next extension header.
         while flags & 4 != 0 && next != 0 {
             let length = usize::from(*payload.get(at)?) * 4;
             if length == 0 {
@@ -119,8 +116,7 @@ fn geneve(payload: &[u8]) -> Option<Place> {
     }
 }
 
-/// L2TP (RFC 2661 section 3.1): version 2, data message; optional length, sequence numbers and offset; then
-/// PPP.
+/// L2TP (RFC 2661 section 3.1): version 2, data message, optional length, sequence numbers and offset; then PPP.
 fn l2tp(payload: &[u8]) -> Option<Place> {
     let flags = u16_at(payload, 0).ok()?;
     if flags & 0x800f != 2 {

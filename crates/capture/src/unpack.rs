@@ -1,6 +1,5 @@
-//! gzip decompression of capture files in bounded memory.
-//!
-//! Decompression is transparent to the reader.
+//! Transparent gzip decompression of capture files in bounded memory (`Unpacked`), and opening of a capture file by
+//! path.
 
 use crate::reader::{Error, Reader};
 use flate2::read::MultiGzDecoder;
@@ -8,10 +7,10 @@ use std::fs::File;
 use std::io::{self, Chain, Cursor, Read};
 use std::path::Path;
 
-/// A stream with its first bytes, which have been read ahead.
+/// Stream with its first bytes, which were read ahead.
 type Seen<R> = Chain<Cursor<Vec<u8>>, R>;
 
-/// A plain stream, or a decompressed one.
+/// Stream, decompressed if it is gzip.
 pub struct Unpacked<R>(Kind<R>);
 
 enum Kind<R> {
@@ -20,7 +19,7 @@ enum Kind<R> {
 }
 
 impl<R: Read> Unpacked<R> {
-    /// Detects gzip from the first bytes.
+    /// Detects gzip by the first bytes.
     ///
     /// # Errors
     /// An error of the stream.
@@ -43,10 +42,10 @@ impl<R: Read> Read for Unpacked<R> {
 }
 
 impl Reader<'static> {
-    /// Opens a file, gzip-compressed or not.
+    /// Opens a capture file, gzip-compressed or not.
     ///
     /// # Errors
-    /// It cannot be read, or is no capture.
+    /// The file cannot be read, or is not a capture file.
     pub fn path(path: &Path) -> Result<Self, Error> {
         Reader::open(Unpacked::new(File::open(path)?)?)
     }

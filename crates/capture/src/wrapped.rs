@@ -1,7 +1,8 @@
-//! Pseudo-headers of captures: IEEE 802.11 with radiotap, PPI, PKTAP, NFLOG.
+//! Pseudo-headers before captured frames: IEEE 802.11 with radiotap, Prism or AVS header, PPI, PKTAP, netfilter log
+//! (NFLOG).
 //!
-//! Header fields have the byte order of the capturing machine, nearly always little-endian. Where both are
-//! possible, the one consistent with the frame is used.
+//! Fields have the byte order of the capturing machine, nearly always little-endian. Where both are possible, the
+//! order consistent with the frame is used.
 
 use crate::link::{Link, Place, llc, u16_at};
 use crate::packet::Unread;
@@ -19,7 +20,7 @@ fn after(frame: &[u8], length: usize) -> Result<&[u8], Unread> {
     frame.get(length..).ok_or(Unread::Short)
 }
 
-/// IEEE 802.11 frame, with or without a capture header.
+/// Position of the IP packet in an IEEE 802.11 frame, with or without a capture header.
 pub(crate) fn wireless(link: Link, frame: &[u8]) -> Result<Place, Unread> {
     let (length, padded) = match link {
         Link::RADIOTAP => radiotap(frame)?,
@@ -33,13 +34,13 @@ pub(crate) fn wireless(link: Link, frame: &[u8]) -> Result<Place, Unread> {
     Ok(data(after(frame, length)?, padded)?.behind(length))
 }
 
-/// Radiotap header: its length, and whether the 802.11 header is padded to 32 bits.
+/// Length of a radiotap header, and whether the 802.11 header is padded to 32 bits.
 fn radiotap(frame: &[u8]) -> Result<(usize, bool), Unread> {
     let length = le16(frame, 2)?;
     if length < 8 {
         return Err(Unread::NotIp(0));
     }
-    // Present words; the highest bit announces another one.
+    // Present words; the highest bit announces another word.
     let (mut at, first) = (4, le32(frame, 4)?);
     while le32(frame, at)? >> 31 == 1 && at < length {
         at += 4;
@@ -53,7 +54,7 @@ fn radiotap(frame: &[u8]) -> Result<(usize, bool), Unread> {
     Ok((length, flags & 0x20 != 0))
 }
 
-/// IEEE 802.11 frame (section 9.2): only unencrypted data frames carry IP.
+/// Position of the IP packet in an IEEE 802.11 frame (section 9.2): only unencrypted data frames carry IP.
 fn data(frame: &[u8], padded: bool) -> Result<Place, Unread> {
     let (kind, flags) = match frame.get(..2).ok_or(Unread::Short)? {
         [kind, flags] => (*kind, *flags),
@@ -83,7 +84,7 @@ fn data(frame: &[u8], padded: bool) -> Result<Place, Unread> {
     llc(frame, at)
 }
 
-/// Header with the link type of the frame.
+/// Position of the IP packet behind a header that contains the link type of the frame.
 pub(crate) fn named(link: Link, frame: &[u8]) -> Result<Place, Unread> {
     let (length, next) = match link {
         Link::PPI => (le16(frame, 2)?, le32(frame, 4)?),
@@ -110,7 +111,7 @@ pub(crate) fn named(link: Link, frame: &[u8]) -> Result<Place, Unread> {
     Ok(next.network(after(frame, length)?)?.behind(length))
 }
 
-/// Netfilter log: TLVs padded to words, one of which is the packet.
+/// Position of the IP packet in a netfilter log: TLVs padded to words, one of which is the packet.
 fn logged(frame: &[u8]) -> Result<Place, Unread> {
     const PACKET: usize = 9;
     let mut at = 4;
@@ -118,8 +119,8 @@ fn logged(frame: &[u8]) -> Result<Place, Unread> {
     loop {
         let big = u16_at(frame, at)?;
         let (mut length, mut kind) = (le16(frame, at)?, le16(frame, at + 2)?);
-        // A TLV beyond the frame has the other byte order, unless it is the packet, which a snap length may
-        // have truncated.
+        // A TLV beyond the frame has the opposite byte order, unless it is the packet, which a snap length may have
+        // truncated.
         if at + length > frame.len() && kind & 0x7fff != PACKET && at + usize::from(big) <= frame.len() {
             (length, kind) = (usize::from(big), usize::from(u16_at(frame, at + 2)?));
         }

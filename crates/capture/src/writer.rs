@@ -1,11 +1,10 @@
-//! Capture writer: pcapng with one interface per tap, classic pcap.
-//!
-//! pcapng has nanosecond timestamps and packet comments; classic pcap is for programs without pcapng support.
+//! Writers of capture files: pcapng with one interface per tap and packet comments, classic pcap with one tap for
+//! programs without pcapng; nanosecond timestamps.
 
 use crate::link::Link;
 use std::io::{self, Write};
 
-/// A capture tap.
+/// Tap of a capture, an interface of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tap {
     /// Link type of its frames.
@@ -19,18 +18,18 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// A tap of bare IP packets without snap length.
+    /// Tap for IP packets without link header and without snap length.
     pub fn ip(name: &str) -> Tap {
         Tap { link: Link::RAW, snap: 0, name: name.into(), description: String::new() }
     }
 }
 
-/// The first `snap` bytes of a frame; 0: all.
+/// First `snap` bytes of a frame; 0: all.
 fn kept(snap: u32, frame: &[u8]) -> &[u8] {
     frame.get(..snap as usize).filter(|_| snap > 0).unwrap_or(frame)
 }
 
-/// A frame to write.
+/// Frame to write.
 #[derive(Clone, Copy, Debug)]
 pub struct OutgoingFrame<'a> {
     /// Timestamp, nanoseconds since 1970.
@@ -45,22 +44,22 @@ pub struct OutgoingFrame<'a> {
     pub comment: &'a str,
 }
 
-/// A frame's block, the same at every tap with one snap length but for its timestamp and interface.
+/// Encoded block of a frame: equal at all taps with the same snap length, except for timestamp and interface.
 #[derive(Clone, Debug, Default)]
 pub struct Prepared {
     block: Vec<u8>,
 }
 
-/// Bytes of a packet block before its captured length: type, length, interface, timestamp.
+/// Length of a packet block before its captured length, bytes: type, length, interface, timestamp.
 const HEAD: usize = 20;
 
 impl Prepared {
-    /// Encodes the first `snap` bytes of a frame (0: all), its length on the wire and its comment, which may be empty.
+    /// Encodes the first `snap` bytes of a frame (0: all), its length on the wire, and its comment, which may be empty.
     pub fn fill(&mut self, snap: u32, wire_len: u32, bytes: &[u8], comment: &str) {
         let kept = kept(snap, bytes);
         let block = &mut self.block;
         block.clear();
-        // Everything around the bytes and the comment, padding included, is less than that.
+        // Padding, lengths and option headers need less than 28 bytes.
         block.reserve(HEAD + kept.len() + comment.len() + 28);
         block.extend_from_slice(&[0; HEAD]);
         for word in [kept.len() as u32, wire_len.max(kept.len() as u32)] {
@@ -78,7 +77,7 @@ impl Prepared {
         block[4..8].copy_from_slice(&length);
     }
 
-    /// The block of a frame at this interface and time.
+    /// Block with this interface and time.
     fn at(&mut self, time_ns: u64, tap: u32) -> &[u8] {
         if let Some(head) = self.block.get_mut(8..HEAD) {
             for (to, word) in head.chunks_exact_mut(4).zip([tap, (time_ns >> 32) as u32, time_ns as u32]) {
@@ -91,7 +90,7 @@ impl Prepared {
 
 /// Byte-order magic of a section.
 const ORDER: u32 = 0x1a2b_3c4d;
-/// Longest option, bytes.
+/// Longest option value, bytes.
 const OPTION: usize = u16::MAX as usize - 3;
 
 /// pcapng writer (draft-ietf-opsawg-pcapng) with one section.
@@ -122,7 +121,7 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    /// Adds a tap; frames may have been written before.
+    /// Adds a tap, also after frames were written.
     ///
     /// # Errors
     /// An error of the underlying writer.
@@ -141,7 +140,7 @@ impl<W: Write> PcapngWriter<W> {
         Ok(())
     }
 
-    /// Writes a frame. Readers expect frames in order of time. Frames of an unknown tap are dropped.
+    /// Writes a frame. Readers expect frames in order of time. A frame of an unknown tap is discarded.
     ///
     /// # Errors
     /// An error of the underlying writer.
@@ -154,7 +153,7 @@ impl<W: Write> PcapngWriter<W> {
         written
     }
 
-    /// Writes a frame that is encoded already. Frames of an unknown tap are dropped.
+    /// Writes an encoded frame. A frame of an unknown tap is discarded.
     ///
     /// # Errors
     /// An error of the underlying writer.
@@ -196,7 +195,7 @@ impl<W: Write> PcapWriter<W> {
         Ok(PcapWriter { out, tap })
     }
 
-    /// Writes a frame; tap index and comment are ignored. Seconds wrap in 2106.
+    /// Writes a frame; its tap index and comment are ignored. The seconds wrap around in 2106.
     ///
     /// # Errors
     /// An error of the underlying writer.
@@ -224,7 +223,7 @@ fn pad(bytes: &mut Vec<u8>) {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
 }
 
-/// Adds an option unless it is empty; too long values are truncated.
+/// Appends an option unless its value is empty; a too long value is truncated.
 fn option(to: &mut Vec<u8>, code: u16, value: &[u8]) {
     let value = value.get(..OPTION).unwrap_or(value);
     if value.is_empty() {

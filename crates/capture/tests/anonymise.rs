@@ -1,4 +1,4 @@
-//! An anonymised copy: equal transport headers, no addresses, no payload.
+//! Anonymised copies of captures: transport headers stay equal; addresses and payload are removed.
 
 use base::wire::checksum::Sum;
 use base::wire::{TCP, UDP};
@@ -13,7 +13,7 @@ use std::path::Path;
 
 const KEY: Key = Key(*b"a key of sixteen");
 
-/// How many leading bits two addresses share.
+/// Number of leading bits common to two addresses.
 fn shared(a: IpAddr, b: IpAddr) -> u32 {
     match (a, b) {
         (IpAddr::V4(a), IpAddr::V4(b)) => (a.to_bits() ^ b.to_bits()).leading_zeros(),
@@ -27,7 +27,7 @@ proptest! {
     fn networks_stay_together(a: u32, b: u32, c: u128, d: u128, at in 0u32..128) {
         let mut mapping = Mapping::new(KEY);
         let mut holds = |a: IpAddr, b: IpAddr| (shared(a, b), shared(mapping.map(a), mapping.map(b)));
-        // At random, and neighbours.
+        // Random addresses, and neighbours.
         for (a, b) in [(a, b), (a, a ^ 1 << (at % 32))] {
             let (before, after) = holds(IpAddr::from(a.to_be_bytes()), IpAddr::from(b.to_be_bytes()));
             prop_assert!(before == after || a == u32::MAX || b == u32::MAX || a == 0 || b == 0);
@@ -52,7 +52,7 @@ fn the_key_decides_and_multicast_stays() {
     }
     assert!(map(KEY, "224.1.2.3").is_multicast() && map(KEY, "ff02::1").is_multicast());
     assert!(!map(KEY, "100.1.2.3").is_multicast());
-    // Every bit has its own coin: over many addresses each is turned about half the time.
+    // The key decides about every bit separately: over many addresses each is flipped in about half of the cases.
     let mut mapping = Mapping::new(KEY);
     let mut turned = [0u32; 32];
     for n in 0..2000u32 {
@@ -62,11 +62,11 @@ fn the_key_decides_and_multicast_stays() {
             *count += (a ^ b.to_bits()) >> bit & 1;
         }
     }
-    // The lower half has a coin for nearly every address: five deviations.
+    // The lower half has a separate decision for nearly every address: five standard deviations.
     assert!(turned[..16].iter().all(|n| (888..1112).contains(n)), "{turned:?}");
 }
 
-/// Everything that must stay of a packet.
+/// Fields of a packet that must not change.
 fn kept(p: &Packet<'_>) -> (u32, u32, u32, Transport) {
     let transport = match p.transport {
         Transport::Tcp(mut tcp) => {
@@ -78,7 +78,7 @@ fn kept(p: &Packet<'_>) -> (u32, u32, u32, Transport) {
     (p.ip.size, p.payload_len, u32::from(p.ip.ecn), transport)
 }
 
-/// Copies a file and holds the copy against it; how many packets were compared.
+/// Anonymises a file and compares the copy with it; returns the number of packets compared.
 fn check(file: &[u8]) -> u64 {
     let mut out = Vec::new();
     let tally = copy(&mut Reader::open(file).unwrap(), &mut out, &mut Mapping::new(KEY), "test").unwrap();

@@ -1,13 +1,13 @@
-//! Captures that others made are counted as tshark counts them: frames, bytes, segments, bytes of payload. The
-//! figures stand here too, so that they hold where tshark is absent. The files are not part of the project; where they
-//! are absent the test reports this.
+//! Public captures: frames, bytes, segments and payload bytes equal the counts of tshark. The expected counts are also
+//! listed here, so that the test works without tshark. The files are not part of the project; where they are absent,
+//! the test reports this.
 
 use capture::{Reader, Transport};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// File, frames, their bytes, TCP segments, bytes of payload in them by the lengths in their IP headers.
+/// File, and its counts: frames, their bytes, TCP segments, payload bytes by the lengths in IP headers.
 const FACTS: [(&str, [u64; 4]); 12] = [
     ("mlab_large-ndt.pcap", [519, 1_658_141, 519, 1_623_871]),
     ("mlab_ndt-4c6fb.pcap", [18_240, 23_391_223, 18_240, 22_167_731]),
@@ -23,8 +23,9 @@ const FACTS: [(&str, [u64; 4]); 12] = [
     ("zeek_timestamp.pcap", [878, 1_057_964, 878, 1_000_000]),
 ];
 
-/// Where tshark counts another payload. This file says of cut frames that they had no more bytes than were kept, and
-/// tshark believes it; but sequence numbers go on by the 1448 bytes that IP tells (and tcptrace counts as here).
+/// Files for which tshark counts other payload. In this file, the original length of truncated frames equals the
+/// captured length, which tshark uses; but sequence numbers advance by the 1448 bytes of the IP header (and tcptrace
+/// agrees with the count here).
 const TSHARK_DIFFERS: [(&str, u64); 1] = [("tcptrace_long_rtt.pcap", 1188)];
 
 fn folder() -> PathBuf {
@@ -48,7 +49,7 @@ fn ours(path: &Path) -> [u64; 4] {
     counts
 }
 
-/// `None` where there is no tshark.
+/// Counts of tshark. `None` where it is not installed.
 fn tshark(path: &Path) -> Option<[u64; 4]> {
     let out = Command::new("tshark")
         .args(["-n", "-T", "fields", "-e", "frame.len", "-e", "tcp.len", "-r"])

@@ -1,9 +1,9 @@
-//! Files of both formats, in every byte order and resolution, whole, cut off and damaged.
+//! Capture files in pcap and pcapng format, in every byte order and resolution: complete, truncated and damaged.
 
 use capture::{Error, Format, Link, NoticeKind, OutgoingFrame, PcapWriter, PcapngWriter, Reader, Tap};
 use proptest::prelude::*;
 
-/// Numbers in the byte order of a file.
+/// Byte order of a file.
 #[derive(Clone, Copy)]
 struct Order {
     big: bool,
@@ -52,10 +52,10 @@ impl Order {
 
 const ORDERS: [Order; 2] = [Order { big: false }, Order { big: true }];
 
-/// Time, interface, bytes on the wire, bytes.
+/// Time, interface, original length, captured bytes.
 type Seen = (i64, u32, u32, Vec<u8>);
 
-/// Everything in a file.
+/// All packets and notices of a file.
 fn frames(file: &[u8]) -> (Vec<Seen>, Vec<NoticeKind>) {
     let mut reader = Reader::open(file).unwrap();
     let mut out = Vec::new();
@@ -72,9 +72,9 @@ fn pcap_in_every_order_and_resolution() {
         for (magic, unit, extra, (major, minor)) in [
             (0xa1b2_c3d4u32, 1000, 0, (2, 4)),
             (0xa1b2_3c4d, 1, 0, (2, 4)),
-            // Linux's longer records.
+            // The modified pcap format of Linux, with longer record headers.
             (0xa1b2_cd34, 1000, 8, (2, 4)),
-            // Lengths the other way round.
+            // Captured and original length exchanged.
             (0xa1b2_c3d4, 1000, 0, (2, 2)),
         ] {
             let header =
@@ -98,14 +98,14 @@ fn pcap_in_every_order_and_resolution() {
                 order.big
             );
             assert_eq!(found[1], (4_000_000_000_000_000_000 + 999_999 * unit, 0, 3, b"xyz".to_vec()));
-            // Cut off in a packet, in a header, and nowhere.
+            // Truncated in a packet, in a header, and between packets.
             for (cut, whole) in [(1, 1), (3 + extra + 9, 1), (3 + extra + 16, 1), (3 + extra + 16 + 1, 0)] {
                 let (found, notices) = frames(&file[..file.len() - cut]);
                 assert_eq!(found.len(), whole);
                 assert_eq!(notices.is_empty(), cut == 3 + extra + 16);
                 assert!(notices.iter().all(|kind| *kind == NoticeKind::CutOff));
             }
-            // A length that cannot be ends the reading: there is nothing to go on by.
+            // An impossible length ends the reading, since the next record cannot be found.
             let at = file.len() - 3 - extra - 8 + if minor == 2 { 4 } else { 0 };
             file[at..at + 4].copy_from_slice(&order.u32(1 << 30));
             let (found, notices) = frames(&file);
@@ -142,7 +142,7 @@ fn pcapng_sections_clocks_and_blocks() {
         file.extend(order.packet(2, 1024 + 512, b"binary", &[]));
         // From an interface without a description.
         file.extend(order.packet(3, 0, b"lost", &[]));
-        // Without a time, cut to its interface's snapshot length; the obsolete block.
+        // Without a time, truncated to the interface's snapshot length; the obsolete packet block.
         file.extend(order.block(3, &[&order.u32(6)[..], b"simple"].concat()));
         let obsolete =
             [&order.u16(1)[..], &order.u16(9), &[0u32, 77, 3, 9].map(|n| order.u32(n)).concat(), b"old"];
@@ -187,21 +187,21 @@ fn what_is_damaged_is_left_out_and_the_rest_is_read() {
         let (found, notices) = frames(&file);
         assert_eq!(found.iter().map(|f| f.3[0]).collect::<Vec<_>>(), [1, 2, 3]);
         assert_eq!(notices, [NoticeKind::Damaged, NoticeKind::Resumed]);
-        // A first length that is too short, not a multiple of four, too long for a packet, longer than the file.
+        // A first length that is too short, no multiple of four, too long for a packet, longer than the file.
         for length in [8u32, 83, 40, 1 << 20, 1 << 30] {
             let mut second = packet(2);
             second[4..8].copy_from_slice(&order.u32(length));
             let file = [head.clone(), packet(1), second, packet(3)].concat();
             assert_eq!(seen(&file), [1, 3], "{length}");
         }
-        // A packet that tells more bytes than its block has.
+        // A packet with a captured length beyond its block.
         let mut second = packet(2);
         second[20..24].copy_from_slice(&order.u32(1000));
         assert_eq!(seen(&[head.clone(), packet(1), second, packet(3)].concat()), [1, 3]);
-        // Damage at the end, with nothing behind it.
+        // Damage at the end, with nothing after it.
         let (found, notices) = frames(&[head.clone(), packet(1), vec![7; 100]].concat());
         assert_eq!((found.len(), notices), (1, vec![NoticeKind::Damaged, NoticeKind::Stopped]));
-        // Cut off anywhere: every packet that is whole is there.
+        // Truncated anywhere: every complete packet is read.
         let file = [head.clone(), packet(1), packet(2)].concat();
         for cut in 0..packet(2).len() {
             let (found, notices) = frames(&file[..file.len() - cut]);
@@ -227,14 +227,14 @@ fn what_is_no_capture_is_told() {
 
 #[test]
 fn a_block_of_no_bound_takes_no_memory() {
-    // A block of 1 GB of which only the beginning is there; it is none that is known.
+    // A block of an unknown type with a length of 1 GB, of which only the beginning exists.
     let order = ORDERS[0];
     let mut file = [order.section(), order.interface(101, 0, &[])].concat();
     file.extend([order.u32(0x0bad), order.u32(1 << 30)].concat());
     file.resize(100_000, 1);
     let (found, notices) = frames(&file);
     assert_eq!((found.len(), notices), (0, vec![NoticeKind::Damaged, NoticeKind::Stopped]));
-    // Interfaces without end.
+    // An endless series of interface blocks.
     let many = [order.section(), order.interface(101, 0, &[]).repeat(70_000)].concat();
     let (found, notices) = frames(&many);
     assert_eq!((found.len(), notices), (0, vec![NoticeKind::Stopped]));
@@ -306,7 +306,7 @@ fn packed_files_are_unpacked_as_far_as_they_go() {
     assert_eq!(count(&plain), (5000, 0));
     let packed = pack(&plain);
     assert_eq!(count(&packed), (5000, 0));
-    // Packed in two pieces, as some programs do.
+    // Compressed in two members, as some programs do.
     let (one, two) = plain.split_at(plain.len() / 2);
     assert_eq!(count(&[pack(one), pack(two)].concat()), (5000, 0));
     let (frames, cut) = count(&packed[..packed.len() / 2]);

@@ -1,4 +1,4 @@
-//! The corpora that fuzzing left are replayed.
+//! Fuzz corpora of captures and packet headers, replayed.
 
 mod fuzz;
 

@@ -1,4 +1,4 @@
-//! Headers of frames of every link type.
+//! Packet headers in frames of every link type.
 
 use base::wire::{Malformed, flag};
 use capture::{Link, Transport, Unread, decode};
@@ -15,7 +15,7 @@ fn segment() -> Vec<u8> {
     tcp
 }
 
-/// Version 4 around `inner`.
+/// IPv4 packet with `inner` as its payload.
 fn v4(protocol: u8, fragment: u16, inner: &[u8]) -> Vec<u8> {
     let mut ip = vec![0x45, 0xb8 | 2];
     ip.extend((20 + inner.len() as u16).to_be_bytes());
@@ -26,7 +26,7 @@ fn v4(protocol: u8, fragment: u16, inner: &[u8]) -> Vec<u8> {
     ip
 }
 
-/// Version 6 around `inner`.
+/// IPv6 packet with `inner` as its payload.
 fn v6(next: u8, inner: &[u8]) -> Vec<u8> {
     let mut ip = vec![0x6b, 0x80, 0, 0];
     ip.extend((inner.len() as u16).to_be_bytes());
@@ -66,8 +66,8 @@ fn ip_is_found_behind_every_link() {
         (113, [&[0; 14][..], &[0x81, 0, 0, 5, 0x86, 0xdd]].concat(), &six),
         (113, [&[0; 14][..], &[0, 4], snap].concat(), &four),
         (276, [&[8, 0][..], &[0; 18]].concat(), &four),
-        // IEEE 802.11: with four addresses, with quality of service, behind a timestamp and a padding flag; then the
-        // older radio headers.
+        // IEEE 802.11: with four addresses, with QoS control, with a timestamp and a padding flag in the radio header;
+        // then the older radio headers.
         (105, [&[0x08, 1][..], &[0; 22], snap].concat(), &four),
         (105, [&[0x08, 3][..], &[0; 28], snap].concat(), &four),
         (105, [&[0x88, 2][..], &[0; 24], snap].concat(), &four),
@@ -79,7 +79,7 @@ fn ip_is_found_behind_every_link() {
             [&[0x80, 0x21, 0x10, 1, 0, 0, 0, 64][..], &[0; 56], &[0x08, 1], &[0; 22], snap].concat(),
             &four,
         ),
-        // Headers with a protocol field: a network filter's, and Apple's in either byte order.
+        // Headers with a protocol field: netfilter's log, and Apple's in either byte order.
         (192, [&[0, 0, 8, 0, 1, 0, 0, 0][..], &[0; 12], &[8, 0]].concat(), &four),
         (239, vec![2, 0, 0, 9, 8, 0, 10, 0, 0, 0, 0, 0, 7, 0, 6, 0, b'e', b'0', 0, 0, 64, 0, 9, 0], &four),
         (239, vec![10, 0, 0, 9, 0, 8, 0, 10, 0, 0, 0, 0, 0, 84, 0, 9], &six),
@@ -96,7 +96,7 @@ fn ip_is_found_behind_every_link() {
         (229, vec![], &six),
     ];
     for (link, before, ip) in cases {
-        // With a trailer, which is none of it.
+        // With a trailer, which does not belong to the packet.
         let frame = [&before, ip, &[0; 6]].concat();
         let packet = decode(Link(link), &frame, frame.len() as u32).unwrap_or_else(|e| panic!("{link}: {e}"));
         assert_eq!(packet.network, before.len(), "{link}");
@@ -104,7 +104,7 @@ fn ip_is_found_behind_every_link() {
         let tcp = packet.tcp().unwrap();
         assert_eq!((tcp.seq, tcp.ack, tcp.timestamps), (7, 9, Some((3, 4))));
         assert!(Link(link).name().is_some());
-        // However much of it is kept, nothing is invented.
+        // Truncated at any length, nothing is invented.
         for kept in 0..frame.len() {
             match decode(Link(link), &frame[..kept], frame.len() as u32) {
                 Err(why) => assert!(matches!(why, Unread::Short | Unread::NotIp(_)), "{link}: {why}"),
@@ -138,7 +138,7 @@ fn headers_of_both_versions_are_read() {
     let ip = decode(Link::RAW, &frame, 0).unwrap().ip;
     assert_eq!((ip.version, ip.ecn, ip.class, ip.ttl, ip.id), (6, 0, 46, 62, None));
     assert_eq!((ip.source, ip.destination), (IpAddr::from([0x20; 16]), IpAddr::from([0x21; 16])));
-    // Hop by hop, routing, destination, authentication, and then a fragment that is all there is.
+    // Hop-by-hop options, routing, destination options, authentication, then a fragment that is complete.
     let mut inner = vec![43, 0, 0, 0, 0, 0, 0, 0];
     inner.extend([60, 0, 0, 0, 0, 0, 0, 0]);
     inner.extend([51, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -211,7 +211,7 @@ fn options_are_read_and_unknown_ones_stepped_over() {
         (syn.mss, syn.permits_sack, syn.timestamps, syn.scale),
         (Some(1460), true, Some((1, 0)), Some(7))
     );
-    // Multipath TCP, fast open, an experiment, MD5, then the known options.
+    // Multipath TCP, Fast Open, an experimental option, MD5, then the known options.
     let many =
         with(&[30, 4, 0, 1, 34, 2, 254, 4, 0xf9, 0x89, 19, 6, 1, 2, 3, 4, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
     assert!(many.multipath && !many.odd);
@@ -250,7 +250,7 @@ fn packets_in_tunnels_are_read() {
         ),
         ("GTP", udp(2152, 2152, &[0x30, 255, 0, 60, 0, 0, 0, 5], &four), &four),
         ("GTP from its port", udp(2152, 9999, &[0x32, 255, 0, 84, 0, 0, 0, 5, 0, 1, 0, 0], &six), &six),
-        // As in 5G: an extension that says which flow, and another of two words.
+        // As in 5G: an extension header with the QoS flow, and another of two words.
         (
             "GTP with extensions",
             udp(
@@ -287,7 +287,7 @@ fn packets_in_tunnels_are_read() {
         assert_eq!((packet.ip, packet.transport), (alone.ip, alone.transport), "{name}");
         assert_eq!((packet.payload, packet.payload_len, packet.cut), (PAYLOAD, 8, false), "{name}");
         assert_eq!(&frame[packet.network..packet.network + inner.len()], inner, "{name}");
-        // However much of it is kept, it is either of the two.
+        // Truncated at any length, it is either the inner or the outer packet.
         for kept in 0..frame.len() {
             let Ok(cut) = decode(Link::ETHERNET, &frame[..kept], frame.len() as u32) else { continue };
             assert!(cut.ip.source == alone.ip.source || cut.tcp().is_none(), "{name}: {kept}");
@@ -304,13 +304,13 @@ fn packets_in_tunnels_are_read() {
         assert!(matches!(kind, Transport::Udp { .. }), "{port}: {kind:?}");
     }
     assert_eq!(told(&v4(47, 0, &with(&[0x40, 0, 8, 0], &four))), Transport::Other);
-    // Its inside is longer than it is itself.
+    // The inner packet is longer than the outer one.
     let mut long = v4(4, 0, &four);
     long[22..24].copy_from_slice(&500u16.to_be_bytes());
     assert_eq!(told(&long), Transport::Other);
 }
 
-/// PPPoE tells a length of its own; a box that counts the padding of short frames as IP does not change it.
+/// PPPoE has its own length field; a device that counts the padding of short frames as IP does not change the length.
 #[test]
 fn a_length_below_ip_counts() {
     let mut ip = v4(6, 0, &segment());

@@ -1,5 +1,5 @@
-//! SW-51: the printer's lines beside those of tcpdump, on captures that others made. The files are not part of the
-//! project; where they or tcpdump are absent the test reports this.
+//! Printed packet lines compared with those of tcpdump, on public captures (SW-51). The files are not part of the
+//! project; where they or tcpdump are absent, the test reports this.
 
 use capture::print::{Conversations, Inside, Printer};
 use capture::{Frame, Reader};
@@ -21,8 +21,8 @@ fn lines(path: &Path, printer: &mut Printer) -> Vec<String> {
     all
 }
 
-/// Headers in a line: without tcpdump's reading of application bytes after the length, and with options of Multipath
-/// TCP by their first word.
+/// Header part of a line: without tcpdump's decoding of application bytes after the length, and with options of
+/// Multipath TCP by their first word.
 fn head(line: &str) -> String {
     let mut line = line.to_owned();
     if let Some(at) = line.find(", length ") {
@@ -31,7 +31,7 @@ fn head(line: &str) -> String {
     }
     while let Some(at) = line.find("mptcp ") {
         let end = line[at..].find([',', ']']).map_or(line.len(), |n| at + n);
-        // Lists in braces hold commas of their own.
+        // Lists in braces contain commas.
         let open = line[at..end].contains('{') && !line[at..end].contains('}');
         let end = if open { line[at..].find('}').map_or(line.len(), |n| at + n + 1) } else { end };
         line.replace_range(at..end, "multipath");
@@ -70,13 +70,13 @@ fn lines_equal_those_of_tcpdump() {
         }
     }
     println!("{equal} lines of 12 captures are equal to tcpdump's, {} differ", other.len());
-    // tcpdump reads names from the datagrams of port 53; the printer tells their length.
+    // tcpdump decodes names in datagrams of port 53; the printer prints their length.
     other
         .retain(|pair| !(pair.contains(".53") && pair.contains("UDP, length") && pair.contains("[|domain]")));
     assert!(other.is_empty(), "{} differ:\n{}", other.len(), other[..other.len().min(8)].join("\n"));
 }
 
-/// A protocol of one's own is one function.
+/// An additional protocol is one function.
 #[test]
 fn another_protocol_is_plugged_in() {
     fn mine(_: &mut Conversations, inside: Inside<'_>, out: &mut String) {

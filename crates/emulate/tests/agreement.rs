@@ -1,9 +1,9 @@
-//! The claim: the model of Linux agrees with Linux in the number of retransmissions, in their verdicts and, within a
-//! tenth, in the time of a download. Without rights, recorded facts are compared.
+//! Agreement of the TCP model with Linux: number of retransmissions, verdicts, and, within a tenth, download time.
+//! Without rights, recorded results are compared.
 
 use emulate::agreement::{self, AgreementError, CASES, SenderVerdict, SideResult};
 
-/// The model against the recording. A case whose options this build lacks is reported, not counted.
+/// Model against the recorded results. A case whose options this build lacks is reported, not counted.
 #[test]
 fn the_model_does_what_linux_did() {
     let facts = agreement::facts().unwrap();
@@ -31,8 +31,8 @@ fn the_model_does_what_linux_did() {
     assert!(wrong.is_empty(), "the model differs:\n{}", wrong.join("\n"));
 }
 
-/// Behaviour of the recorded kernel: without F-RTO and timestamps a spurious timeout resends the window; with either
-/// it resends a segment and the probe before it, and undoes the reduction.
+/// Behaviour of the recorded kernel: without F-RTO and timestamps it resends the window after a spurious timeout. With
+/// either, it resends one segment and the preceding probe, and undoes the reduction.
 #[test]
 fn the_recorded_kernel_knows_a_spurious_timeout() {
     let facts = agreement::facts().unwrap();
@@ -51,7 +51,7 @@ fn the_recorded_kernel_knows_a_spurious_timeout() {
     all("plain", &|d| d.retransmissions == 0 && d.kind == SenderVerdict::None);
 }
 
-/// The kernel of this machine against the recorded one, all cases at once in namespaces of their own: some 21 s.
+/// Kernel of this machine against the recorded one, all cases in parallel in namespaces: some 21 s.
 #[cfg(target_os = "linux")]
 #[test]
 fn this_kernel_does_what_was_recorded() {
@@ -80,7 +80,7 @@ fn this_kernel_does_what_was_recorded() {
             }
         };
         let recorded = facts.of(&case.name);
-        // Two runs of a real stack differ by a segment: whether the last acknowledgement beats a timer.
+        // Two runs of a real stack differ by a segment: whether the last ACK precedes a timer.
         let near = |count: &dyn Fn(&SideResult) -> u64| {
             recorded.iter().any(|r| count(r).abs_diff(count(&deed)) <= 1)
         };

@@ -1,5 +1,5 @@
-//! Links served by programs, under both clocks: with a program that behaves like a link of the model, numbers and
-//! packets are those of the model (SW-18). The programs are lines of shell, so that nothing has to be installed.
+//! Links served by programs, under both clocks: with a program that behaves like a model link, metrics and packets
+//! equal those of the model (SW-18). The programs are shell lines, so nothing has to be installed.
 
 mod fuzz;
 
@@ -11,7 +11,7 @@ use scenario::metric::Metric;
 use scenario::{Model, NoFiles, Style, read_with};
 use std::sync::atomic::AtomicBool;
 
-/// A link of 100 kbit/s, 50 ms and any queue: a byte takes 80 000 ns.
+/// Link of 100 kbit/s, 50 ms and an unlimited queue: a byte takes 80 000 ns.
 const LINK: &str = r#"
 down=0; up=0
 while read -r kind way number at size flow; do
@@ -26,7 +26,7 @@ while read -r kind way number at size flow; do
     echo "$number at $((done + 50000000))"
 done"#;
 
-/// A transfer of some seconds over a hop with these keys.
+/// Transfer of some seconds over a hop with these keys.
 fn model(hop: &str) -> Model {
     let text = format!(
         r#"
@@ -55,7 +55,7 @@ fn served(program: &str) -> Model {
     model(&format!("process = '''{program}'''"))
 }
 
-/// In virtual time; the fault, if the program had one.
+/// Run in virtual time, or the fault of the program.
 fn virtually(model: &Model) -> Result<RunOutcome, String> {
     let (sender, faults) = link_process::faults();
     let seed = Seed { seed: model.run.seed, repetition: 0 };
@@ -72,7 +72,7 @@ fn really(model: &Model, stop: &AtomicBool) -> Result<RunOutcome, String> {
     emulate::once(model, 0, &options, stop).map(|real| real.ran).map_err(|error| error.to_string())
 }
 
-/// Values that do not depend on the link's report of its queue.
+/// Metrics that do not depend on the link's report of its queue.
 fn numbers(outcome: &RunOutcome) -> Vec<(Metric, Option<f64>)> {
     let told = |metric: &Metric| *metric != Metric::QueueDelay;
     Metric::ALL.iter().copied().filter(told).map(|m| (m, outcome.flows[0].get(m))).collect()
@@ -87,14 +87,14 @@ fn sw_18_a_program_in_place_of_a_link_gives_its_numbers_in_both_clocks() {
     assert!(plain.complete && first.complete);
     assert_eq!(numbers(&first), numbers(&plain));
     assert_eq!(numbers(&virtually(&of_program).unwrap()), numbers(&first));
-    // A model's own instants do not hang on how late the driver is.
+    // The times of the model do not depend on the lateness of the driver.
     let real = really(&of_program, &AtomicBool::new(false)).unwrap();
     assert_eq!(numbers(&real), numbers(&plain));
 }
 
 #[test]
 fn sw_18_what_a_program_loses_is_lost() {
-    // Every seventh packet toward the phone.
+    // Every seventh packet toward the phone is lost.
     let lossy = LINK.replace(
         "    echo",
         "    [ \"$way\" = down ] && [ $((number % 7)) = 0 ] && { echo \"$number lost\"; continue; }\n    echo",
@@ -102,7 +102,7 @@ fn sw_18_what_a_program_loses_is_lost() {
     let outcome = virtually(&served(&lossy)).unwrap();
     let of = |metric| outcome.flows[0].get(metric).unwrap();
     assert!(outcome.complete && of(Metric::SegmentsDropped) > 0.0);
-    // A repeat that is lost too is needed once more; the last of a row need not be.
+    // A retransmission that is lost is needed again; the last of a series may not be.
     let needed = of(Metric::SegmentsRetransmitted) - of(Metric::UnneededRetransmissions);
     assert!(0.0 < needed && needed <= of(Metric::SegmentsDropped), "{needed}");
     assert_eq!(of(Metric::SegmentsDelivered), 21.0);
@@ -123,7 +123,7 @@ fn sw_18_a_program_that_fails_is_one_error_in_both_clocks() {
         ("yes | tr -d '\\n'", "a line of more than 128 bytes"),
     ];
     for (program, why) in faults {
-        // The first packet leaves at a time that is not 0.
+        // The first packet leaves later than t = 0.
         let mut model = served(program);
         model.flows[0].start = base::dist::Dist::Constant(1e9);
         for told in [virtually(&model), really(&model, &AtomicBool::new(false))] {

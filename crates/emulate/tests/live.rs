@@ -1,5 +1,5 @@
-//! The claim: between two kernels packets pass the scenario's own path. Each test makes namespaces of its own, which
-//! vanish with it; where the process may not, the test reports this and is skipped.
+//! Transfers between two kernels across the scenario's path. Each test creates namespaces, which end with it; where
+//! the process may not, the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 use base::Span;
@@ -21,12 +21,12 @@ fn model(set: &[&str]) -> Model {
     testkit::model(&scenario().text(), set)
 }
 
-/// Slow links make real stacks robust: no assertion here depends on milliseconds.
+/// Options of a run. Slow links make real stacks robust: no assertion depends on milliseconds.
 fn options() -> Options {
     Options { trace: true, capture: true, lateness_limit: Span::from_millis(20), ..Options::default() }
 }
 
-/// Plays it; none where the process lacks rights, which is said.
+/// Runs the scenario; None, with a message, where the process lacks rights.
 fn play(set: &[&str]) -> Option<EmulationOutcome> {
     if let Err(error) = emulate::rights() {
         eprintln!("skipped: {error}");
@@ -48,8 +48,8 @@ fn get(outcome: &EmulationOutcome, metric: Metric) -> f64 {
 fn a_kernel_downloads_through_the_path() {
     let Some(outcome) = play(&[]) else { return };
     assert!(outcome.ran.complete, "{:?}", outcome.facts);
-    // 69 segments of 1500 bytes at 1 Mbit/s, three times the delay of 50 ms for opening and the first byte;
-    // slow start fills the link within two round trips.
+    // 69 segments of 1500 bytes at 1 Mbit/s, and three times the delay of 50 ms for handshake and first byte; slow
+    // start fills the link within two round trips.
     let bound = 100_000.0 / 1448.0 * 1500.0 * 8.0 / 1e6 + 0.15;
     let time = get(&outcome, Metric::DownloadTime);
     assert!((bound * 0.99..bound + 0.4).contains(&time), "{time} s, at best {bound} s");
@@ -59,14 +59,14 @@ fn a_kernel_downloads_through_the_path() {
     assert!(facts.info.min_rtt >= 100_000, "a round trip of {} us", facts.info.min_rtt);
     assert_eq!(outcome.timing.refused + outcome.timing.overrun + outcome.timing.strange, 0);
     assert_eq!(outcome.ran.world.network.bodies(), 0);
-    // Each packet crosses two packet ports, but those that are under way at the end.
+    // Each packet crosses two packet ports, except those in flight at the end.
     let sent = outcome.ran.world.network.counters().sent as usize;
     let crossed = outcome.capture.as_ref().map_or(0, |capture| capture.len());
     assert!(crossed > 2 * sent - 20 && crossed <= 2 * sent, "{crossed} crossings of {sent} packets");
 }
 
-/// PR-05: the kernel behind a link of 576 bytes hears "fragmentation needed" of the path's router, which is no host of its
-/// own, and sends segments of 576 - 40 - 12 bytes of timestamps from then on.
+/// PR-05: behind a link of 576 bytes the kernel receives "fragmentation needed" from the path's router, and sends
+/// segments of 576 - 40 - 12 bytes (timestamps) from then on.
 #[test]
 fn a_kernel_lowers_its_segments_to_the_path() {
     let Some(outcome) = play(&["hop.radio.mtu=\"576 B\""]) else { return };
@@ -84,7 +84,7 @@ fn a_kernel_lowers_its_segments_to_the_path() {
     assert_eq!(outcome.ran.world.network.bodies(), 0);
 }
 
-/// PR-05, RFC 2923: a router that says nothing is a black hole for the kernel, which gets nowhere until it probes (RFC 4821).
+/// PR-05, RFC 2923: a router without ICMP errors is a black hole, which the kernel passes only by probing (RFC 4821).
 #[test]
 fn a_kernel_gets_through_a_black_hole_by_probing() {
     let silent = ["hop.radio.mtu=\"576 B\"", "hop.radio.icmp=false"];
@@ -98,8 +98,8 @@ fn a_kernel_gets_through_a_black_hole_by_probing() {
     assert!(found.ran.complete && mss <= 524, "{mss}");
 }
 
-/// A loss that is named by the ordinal of a data segment meets that segment of a real stack; the truth about
-/// retransmissions is known there too, and the kernel's own variables lie beside it (SW-56).
+/// A loss by the ordinal of a data segment drops that segment of a real stack. The ground truth of its retransmissions
+/// is known, and the kernel's variables are recorded (SW-56).
 #[test]
 fn named_segments_are_lost_and_resent() {
     let Some(outcome) = play(&["hop.radio.loss.noise.packets=\"20-22, 40\""]) else { return };
@@ -124,7 +124,7 @@ fn named_segments_are_lost_and_resent() {
     assert_eq!(dropped, [20, 21, 22, 40]);
     let (again, unneeded) =
         (get(&outcome, Metric::SegmentsRetransmitted), get(&outcome, Metric::UnneededRetransmissions));
-    // Emulator and kernel counts are equal, and lost segments equal needed retransmissions.
+    // The counts of emulator and kernel are equal, and lost segments equal needed retransmissions.
     assert_eq!(again as u64, u64::from(outcome.facts[0].as_ref().unwrap().info.total_retrans));
     assert_eq!(again - unneeded, 4.0);
     let facts = outcome.facts[0].as_ref().unwrap();
@@ -134,7 +134,7 @@ fn named_segments_are_lost_and_resent() {
     assert_eq!(get(&outcome, Metric::PacketsDropped), 4.0);
 }
 
-/// Settings of the network stack are those of the flow's namespaces and of no other.
+/// Sysctl settings of a flow apply in its namespaces only.
 #[test]
 fn a_flow_has_its_own_settings() {
     let set = "flow.download.transport.linux.sysctl.tcp_timestamps=0";
@@ -160,7 +160,7 @@ fn a_flow_has_its_own_settings() {
     );
 }
 
-/// A stopped run ends, and a limit ends an endless one.
+/// A stopped run ends, and a limit ends an endless run.
 #[test]
 fn it_ends_when_told_and_at_its_limit() {
     let Some(outcome) = play(&["run.limit=\"400 ms\""]) else { return };
@@ -174,7 +174,7 @@ fn it_ends_when_told_and_at_its_limit() {
     assert!(stopped.is_ok_and(|outcome| !outcome.ran.complete));
 }
 
-/// Several flows, each with its own start (SW-17), and a model beside the kernels share the link (SW-18).
+/// Several flows with different starts (SW-17), kernels and a model, share the link (SW-18).
 #[test]
 fn kernels_and_a_model_share_a_link() {
     if emulate::rights().is_err() {
@@ -199,7 +199,7 @@ fn kernels_and_a_model_share_a_link() {
     assert!(outcome.ran.complete, "{:?}", outcome.facts);
     let times: Vec<f64> = outcome.ran.flows.iter().filter_map(|f| f.get(Metric::DownloadTime)).collect();
     assert_eq!(times.len(), 3);
-    // Together they need what 200 kB need at 1 Mbit/s.
+    // Together they take the time of 200 kB at 1 Mbit/s.
     assert!(times.iter().any(|t| *t > 1.6), "{times:?}");
     assert_eq!(outcome.facts.iter().filter(|f| f.is_some()).count(), 2);
 }

@@ -1,5 +1,5 @@
-//! The claim: a model of TCP at one end communicates with the kernel of this machine at the other, in real time, with
-//! either as the sender (SW-18). Where the process may not make namespaces, the test reports this and is skipped.
+//! Flows with a TCP model at one end and the kernel of this machine at the other, in real time, with either as the
+//! sender (SW-18). Where the process may not create namespaces, the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 use base::Span;
@@ -26,7 +26,7 @@ fn model(from: &str, to: &str, set: &[&str]) -> Model {
     testkit::model(&scenario().text(), &set)
 }
 
-/// Plays it; none where the process lacks rights, which is said.
+/// Runs the scenario; None, with a message, where the process lacks rights.
 fn play(from: &str, to: &str, set: &[&str]) -> Option<EmulationOutcome> {
     if let Err(error) = emulate::rights() {
         eprintln!("skipped: {error}");
@@ -56,7 +56,7 @@ fn whichever_end_is_the_model_the_transfer_takes_its_time() {
         assert_eq!(get(&outcome, Metric::SegmentsRetransmitted), 0.0, "{from} to {to}");
         let facts = outcome.facts[0].as_ref().expect("a kernel's end");
         assert!(facts.faults.is_empty(), "{:?}", facts.faults);
-        // Both ends are captured, and every packet is one.
+        // Both ends are captured, and both have every packet.
         let capture = outcome.capture.as_ref().expect("it was asked for");
         let mut seen = [0; 2];
         for (packet_port, _, bytes) in capture.packets() {
@@ -67,7 +67,7 @@ fn whichever_end_is_the_model_the_transfer_takes_its_time() {
     }
 }
 
-/// A pause of 4 s: the kernel's receiver answers the model's copies, and the model finds its timeout spurious.
+/// Delay spike of 4 s: the kernel acknowledges the model's copies, and the model detects that its timeout was spurious.
 #[test]
 fn a_model_finds_out_from_a_kernel_that_its_timeout_was_spurious() {
     let Some(outcome) = play(MODEL, "\"linux\"", &["hop.radio.gate.spike.lasts=4 s"]) else { return };
@@ -76,7 +76,7 @@ fn a_model_finds_out_from_a_kernel_that_its_timeout_was_spurious() {
     assert!(get(&outcome, Metric::TimeoutsJudgedSpurious) >= 1.0, "what the model found");
 }
 
-/// Two kernels with settings of their own: one end without timestamps is enough for none.
+/// Two kernels with different settings: one end without timestamps disables them.
 #[test]
 fn two_kernels_may_differ() {
     let plain = "{ linux = { sysctl = { tcp_timestamps = 0 } } }";
@@ -84,6 +84,6 @@ fn two_kernels_may_differ() {
     assert!(outcome.ran.complete, "{:?}", outcome.facts);
     let capture = outcome.capture.as_ref().expect("it was asked for");
     let stamped = capture.packets().filter_map(|(_, _, bytes)| wire::read(bytes).ok()?.tcp?.timestamps);
-    // The SYN of the end that has them, at its packet port and at the other.
+    // The SYN of the end with timestamps, at its packet port and at the opposite one.
     assert_eq!(stamped.count(), 2);
 }

@@ -1,5 +1,5 @@
-//! The claim: across a delay spike the counters of the machine's own kernel are those recorded behind another
-//! emulator. Each case takes three quarters of a minute, all in parallel; where the process may not make namespaces it
+//! Kernel counters across a delay spike: those of this machine's kernel equal those recorded behind another emulator.
+//! Each case takes three quarters of a minute, all in parallel; where the process may not create namespaces, the test
 //! is skipped.
 #![cfg(target_os = "linux")]
 
@@ -8,10 +8,10 @@ use emulate::Options;
 use scenario::NoFiles;
 use std::sync::atomic::AtomicBool;
 
-/// `delays/*` with real Linux: F-RTO and timestamps on and off over a pause of ten seconds (TA-03). The expected
-/// counters are those of twelve runs over an emulator of a hundred lines of C: 14 or 15 segments sent again where the
-/// kernel has no way to find out, else the one that the timer resent and a tail-loss probe. Here seven runs gave 12, 14 (four
-/// times) and 15 (twice, with the pause a second later).
+/// `delays/*` with real Linux: F-RTO and timestamps on and off, with a delay spike of ten seconds (TA-03). The
+/// expected counters are those of twelve runs over an emulator of a hundred lines of C. Without a detector the kernel
+/// resends 14 or 15 segments, otherwise the one of the timeout and a tail loss probe. Here seven runs gave 12, 14
+/// (four times) and 15 (twice, with the spike a second later).
 #[test]
 fn a_spike_is_judged_as_behind_another_emulator() {
     if let Err(error) = emulate::rights() {
@@ -55,14 +55,14 @@ fn a_spike_is_judged_as_behind_another_emulator() {
             "F-RTO {frto}, timestamps {stamps}: {resent} resent, {timeouts} timeouts, {spurious} spurious, {undone} undone, {undone_late} undone by DSACK"
         );
         assert!(played.ran.complete);
-        // F-RTO counts alone; timestamps detect first where both are on.
+        // F-RTO alone is counted; with both, timestamps detect first.
         let finds_out = frto || stamps;
         let expected = if finds_out { 1..=3 } else { 12..=16 };
         assert!(expected.contains(&resent), "{resent} resent");
         assert_eq!((timeouts, spurious), (1, u64::from(frto && !stamps)));
         assert_eq!((undone, undone_late), if finds_out { (1, 0) } else { (0, 1) });
         assert_eq!(reordered, 0);
-        // Nothing was lost, so nothing had to be sent again: the emulator knows.
+        // No packet was lost, so no retransmission was needed: the emulator's ground truth.
         let unneeded = played.ran.flows[0].get(scenario::metric::Metric::UnneededRetransmissions);
         assert_eq!(unneeded, Some(resent as f64));
     }

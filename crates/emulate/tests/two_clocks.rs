@@ -1,5 +1,5 @@
-//! The claim: the clock does not change results. A model flow driven in real time equals its run in virtual time, to
-//! the last bit, however late the driver wakes up. Needs no rights.
+//! Independence of results from the clock: a model flow in real time equals its run in virtual time, to the last bit,
+//! however late the driver wakes up. Needs no rights.
 #![cfg(target_os = "linux")]
 
 use emulate::Options;
@@ -107,14 +107,13 @@ const CHANNEL: &str = r#"
         limit = "20 s"
     "#;
 
-/// The same measures and the same events at the same instants (catalogue SW-18: parts can be exchanged; here the
-/// clock).
+/// Metrics and trace are equal in both clocks (feature SW-18: exchangeable parts; here the clock).
 #[test]
 fn a_model_in_real_time_gives_the_bits_of_virtual_time() {
     agrees(&model(LINK));
 }
 
-/// SW-25, SW-28, SW-30, SW-42, SW-47: the channel too.
+/// SW-25, SW-28, SW-30, SW-42, SW-47: the same for a channel.
 #[test]
 fn the_channel_is_the_same_in_both_clocks() {
     agrees(&model(CHANNEL));
@@ -134,8 +133,9 @@ fn agrees(model: &Model) {
     assert_eq!(real.world.network.records(), expected.world.network.records());
 }
 
-/// Six scenarios, the model inside the network by the one clock and behind real devices by the other: the completion
-/// times differ by no more than the lateness that was measured (SW-60). Where the process may not, it says so.
+/// Six scenarios with the model in virtual time inside the network, and in real time behind devices. The completion
+/// times differ by no more than the measured lateness (SW-60). Where the process may not create namespaces, the test
+/// reports this.
 #[test]
 fn six_scenarios_agree_within_their_lateness() {
     if let Err(error) = emulate::rights() {
@@ -153,10 +153,10 @@ fn six_scenarios_agree_within_their_lateness() {
         for (name, both) in all {
             let both = both.join().unwrap().unwrap_or_else(|error| panic!("{name}: {error}"));
             let (later, explained) = (both.in_real_time - both.in_virtual_time, both.explained());
-            // Lateness may let one packet more or one less go before: its time on the link at 1 Mbit/s.
+            // Lateness may change the order of one packet: its transmission time at 1 Mbit/s.
             let packet = 1512.0 * 8.0 / 1e6;
             assert!(later.abs() <= explained + packet, "{name}: {later} s later, {explained} s explained");
-            // And the explanation says something: a small part of the time itself, on a machine of any use.
+            // The bound is meaningful: a small part of the completion time on any usable machine.
             assert!(both.in_virtual_time > 1.0 && both.path.egress.count() > 200, "{name}");
             eprintln!("{name}: {:.0} us later, {:.0} us explained", later * 1e6, explained * 1e6);
         }

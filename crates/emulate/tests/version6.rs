@@ -1,6 +1,5 @@
-//! The claim: a flow of the kernel runs over IPv6 as over IPv4: only the packets differ; the truth about losses and
-//! retransmissions is known, and the workload's results are equal. Where the process may not make namespaces the test
-//! reports this and is skipped.
+//! Kernel flows over IPv6 compared with IPv4: ground truth of losses and retransmissions, and equal workload results.
+//! Where the process may not create namespaces, the test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 use base::wire;
@@ -10,7 +9,7 @@ use scenario::metric::Metric;
 use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
 
-/// Plays it with the kernel's flow over this version; none, which is said, where that cannot be had.
+/// Runs the scenario with the kernel flow over this IP version; None, with a message, where that is not possible.
 fn played(ip: u32, linux: &str, app: &str, lost: &str) -> Option<EmulationOutcome> {
     if let Err(error) = emulate::rights() {
         eprintln!("skipped: {error}");
@@ -58,7 +57,7 @@ fn get(real: &EmulationOutcome, metric: Metric) -> f64 {
     real.ran.flows[0].get(metric).unwrap_or_else(|| panic!("there is no {metric:?}"))
 }
 
-/// Every packet at the packet ports is of this version, of this protocol, and no larger than the MTU.
+/// Checks that every packet at the packet ports has this IP version and protocol, and does not exceed the MTU.
 fn nothing_else(real: &EmulationOutcome, six: bool, protocol: u8, mtu: usize) {
     let capture = real.capture.as_ref().unwrap();
     assert!(capture.len() > 20);
@@ -73,8 +72,8 @@ fn nothing_else(real: &EmulationOutcome, six: bool, protocol: u8, mtu: usize) {
     }
 }
 
-/// Seven data segments are lost by number, and both kernels retransmit them; losses, retransmissions and the absence
-/// of unneeded ones are known from sequence numbers in either version (SW-01, SW-36).
+/// Seven data segments are lost by ordinal, and both kernels retransmit them. Losses, retransmissions and the absence
+/// of unneeded ones are known from sequence numbers in both versions (SW-01, SW-36).
 #[test]
 fn the_truth_is_known_in_either_version() {
     for ip in [4, 6] {
@@ -82,7 +81,7 @@ fn the_truth_is_known_in_either_version() {
         let Some(real) = played(ip, linux, "{ bulk = { bytes = \"200 kB\" } }", "9-15") else { return };
         nothing_else(&real, ip == 6, 6, 1400);
         let facts = real.facts[0].as_ref().unwrap();
-        // Headers of IP and TCP, and timestamps.
+        // Headers of IP and TCP, with timestamps.
         let header = if ip == 6 { 40 } else { 20 };
         assert_eq!(facts.info.snd_mss, 1400 - header - 20 - 12);
         assert_eq!(get(&real, Metric::PacketsDropped), 7.0);
@@ -92,7 +91,7 @@ fn the_truth_is_known_in_either_version() {
         assert_eq!(facts.info.options & 3, 3, "timestamps and selective acknowledgements");
         let six = facts.counter("Ip6OutRequests");
         assert_eq!(six > 0, ip == 6, "{six} packets of version 6");
-        // A setting of version 6 holds there, and does no harm elsewhere.
+        // A sysctl setting of IPv6 applies to IPv6, and is harmless for IPv4.
         if ip == 6 {
             let capture = real.capture.as_ref().unwrap();
             let limits: std::collections::BTreeSet<u8> =
@@ -102,7 +101,7 @@ fn the_truth_is_known_in_either_version() {
     }
 }
 
-/// Requests over connections of a player, and datagrams: the same counts in both versions.
+/// Requests over several connections, and datagrams: equal counts in both versions.
 #[test]
 fn workloads_are_the_same_in_either_version() {
     let pages = "{ web = { pages = 2, main = \"3 kB\", objects = \"3\", object = \"4 kB\", largest = \"9 kB\", request = \"200 B\", reading = \"50 ms\", serve = \"1 ms\", connections = 3, keep = \"page\" } }";

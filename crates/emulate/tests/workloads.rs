@@ -1,6 +1,6 @@
-//! The claim: a workload over a kernel's sockets equals that over the model's: equal pages, objects and messages in
-//! equally many connections; its duration differs only by the lateness of the ports and of the threads at both ends.
-//! Where the process may not make namespaces the test reports this and is skipped.
+//! Workloads over kernel sockets compared with the model: equal numbers of pages, objects, messages and connections;
+//! durations that differ only by the lateness of ports and threads. Where the process may not create namespaces, the
+//! test reports this and is skipped.
 #![cfg(target_os = "linux")]
 
 use base::Span;
@@ -10,7 +10,7 @@ use scenario::metric::Metric;
 use scenario::{Model, NoFiles};
 use std::sync::atomic::AtomicBool;
 
-/// No losses, no queue that fills: counts hang on nothing but the workload.
+/// Path without losses and with an unlimited queue: counts depend on the workload only.
 const PATH: &str = r#"
     williwaw = 1
     [[hop]]
@@ -26,7 +26,7 @@ const PATH: &str = r#"
     start = "100 ms"
 "#;
 
-/// The kernel's segments carry 1448 bytes beside the timestamps.
+/// The kernel's segments have 1448 bytes of data beside the timestamps.
 const MODEL: &str = r#"{ tcp = { profile = "linux-6.x", mss = "1448 B" } }"#;
 
 fn model(flow: &str, transport: &str) -> Model {
@@ -37,7 +37,7 @@ fn model(flow: &str, transport: &str) -> Model {
     }
 }
 
-/// Measures of the model and of the kernel; none without the rights, with a message.
+/// Metrics of the model, and outcome of the kernel; None, with a message, without the rights.
 fn both(flow: &str, of_model: &str, of_kernel: &str) -> Option<(FlowMeasures, EmulationOutcome)> {
     if let Err(error) = emulate::rights() {
         eprintln!("skipped: {error}");
@@ -59,7 +59,7 @@ fn get(measures: &FlowMeasures, metric: Metric) -> f64 {
     measures.get(metric).unwrap_or_else(|| panic!("there is no {metric:?}"))
 }
 
-/// These are the same to the last one.
+/// Checks that these metrics are exactly equal.
 #[track_caller]
 fn equal(model: &FlowMeasures, real: &EmulationOutcome, metrics: &[Metric]) {
     for metric in metrics {
@@ -68,14 +68,14 @@ fn equal(model: &FlowMeasures, real: &EmulationOutcome, metrics: &[Metric]) {
     }
 }
 
-/// A woken thread with real-time priority gets a processor within this time; it is not measured, so it is a constant.
+/// Time within which a woken thread with real-time priority gets a processor, s; a constant, since it is not measured.
 /// (A request and its reply came 0.3 ms later than the model's, with twenty compilers on two cores.)
 const WOKEN: f64 = 0.002;
-/// Difference between the kernel's handshake and headers and the model's, at the link's rate.
+/// Difference of handshake and headers between kernel and model, at the link's rate, s.
 const HEADERS: f64 = 0.001;
 
-/// This time is never shorter, and longer by no more than lateness explains, if `exchanges` follow one after the other:
-/// each crosses the packet ports twice and wakes a thread at each end.
+/// Checks that a duration is never shorter, and longer by no more than lateness explains. `exchanges` follow one after
+/// the other: each crosses the packet ports twice and wakes a thread at each end.
 #[track_caller]
 fn explained(model: &FlowMeasures, real: &EmulationOutcome, metric: Metric, exchanges: f64) {
     let (model, measured) = (get(model, metric), get(&real.ran.flows[0], metric));
@@ -92,7 +92,7 @@ fn explained(model: &FlowMeasures, real: &EmulationOutcome, metric: Metric, exch
     );
 }
 
-/// Requests, each with its reply, over one connection (WL-05).
+/// Requests and replies over one connection (WL-05).
 #[test]
 fn requests_and_replies() {
     let flow = r#"
@@ -103,7 +103,7 @@ fn requests_and_replies() {
     let Some((model, real)) = both(flow, MODEL, "\"linux\"") else { return };
     equal(&model, &real, &[Metric::Responses, Metric::Connections, Metric::SegmentsRetransmitted]);
     assert_eq!(get(&model, Metric::Responses), 12.0);
-    // Fewer than eleven segments a reply: one round trip.
+    // Fewer than eleven segments in a reply: one round trip.
     explained(&model, &real, Metric::ResponseTimeMedian, 1.0);
     explained(&model, &real, Metric::CompletionTime, 13.0);
     equal(&model, &real, &[Metric::SegmentsSent, Metric::PacketsDropped]);
@@ -120,19 +120,20 @@ fn pages() {
     let Some((model, real)) = both(flow, MODEL, "\"linux\"") else { return };
     equal(&model, &real, &[Metric::Pages, Metric::PagesAborted, Metric::Responses, Metric::Connections]);
     assert_eq!(get(&model, Metric::Pages), 4.0);
-    // Each connection has its last word, and together they are all that the answering end sent; but for the first segment
-    // of each, which is the listening socket's, and the resets that ended those of the last page.
+    // The counters include the last `TCP_INFO` of each connection, which add up to the segments of the replying end.
+    // Exceptions are the first segment of each connection, sent by the listening socket, and the resets of the last
+    // page.
     let facts = real.facts[0].as_ref().unwrap();
     assert_eq!(facts.connections.len() as f64, get(&model, Metric::Connections));
     let sent: u64 = facts.connections.iter().map(|info| u64::from(info.segs_out) + 1).sum();
     let counted = |name: &str| facts.to.get(name).copied().unwrap_or(0);
     assert_eq!(sent, counted("TcpOutSegs") - counted("TcpOutRsts"));
     assert!(facts.connections.iter().all(|info| info.bytes_acked > 0), "{:?}", facts.connections);
-    // The connection, the page, and at most six objects over three connections.
+    // The handshake, the page, and at most six objects over three connections.
     explained(&model, &real, Metric::PageTimeMedian, 4.0);
     explained(&model, &real, Metric::PageTimeMax, 4.0);
 
-    // Large objects take longer than this user waits: both ends give the connections up and begin anew.
+    // Large objects exceed this user's patience: both ends abort the connections and begin again.
     let impatient = flow
         .replace("uniform(500 B, 9 kB)", "1 MB")
         .replace("largest = \"20 kB\"", "largest = \"1 MB\", patience = \"400 ms\"");
@@ -162,8 +163,8 @@ fn voice() {
     explained(&model, &real, Metric::MessageDelayMax, 1.0);
 }
 
-/// Messages larger than a datagram take several, and a lost one costs the message: the fifth and the twelfth datagram,
-/// by number, in both.
+/// Messages larger than a datagram need several, and the loss of one costs the message. The fifth and the twelfth
+/// datagram are lost by ordinal, in both clocks.
 #[test]
 fn datagrams_are_lost_by_number() {
     let flow = r#"
@@ -175,7 +176,7 @@ fn datagrams_are_lost_by_number() {
         directions = "down"
         packets = "5, 12"
     "#;
-    // The table of the loss belongs to the hop, which stands before the flow.
+    // The table of the loss belongs to the hop, which precedes the flow.
     let (app, loss) = flow.split_at(flow.find("[[hop.loss]]").unwrap());
     let path = PATH.replace("[run]", &format!("{loss}\n[run]"));
     let text = |transport: &str| format!("{path}\n{app}\ntransport = {transport}\n");
@@ -203,12 +204,12 @@ fn datagrams_are_lost_by_number() {
     ];
     equal(model, &real, &counts);
     let (sent, came) = (get(model, Metric::MessagesSent), get(model, Metric::MessagesDelivered));
-    // Three datagrams a message: the fifth is of the second, the twelfth of the fourth.
+    // Three datagrams per message: the fifth belongs to the second message, the twelfth to the fourth.
     assert_eq!(sent - came, 2.0);
     assert_eq!(get(model, Metric::PacketsDropped), 2.0);
 }
 
-/// Bursts with silences, and a ticker whose messages make those before them obsolete (RT-09, ME-05).
+/// Bursts with silences, and messages that make earlier ones obsolete (RT-09, ME-05).
 #[test]
 fn bursts_and_news() {
     for app in [
@@ -226,7 +227,7 @@ fn bursts_and_news() {
     }
 }
 
-/// A transfer that lasts for some time is done when it is over, in both clocks; its rate is that of the link.
+/// A transfer of fixed duration ends when it is over, in both clocks; its rate is that of the link.
 #[test]
 fn a_transfer_for_some_time_is_done() {
     let flow = r#"
@@ -240,12 +241,12 @@ fn a_transfer_for_some_time_is_done() {
     for (who, rate) in
         [("model", get(&model, Metric::Throughput)), ("kernel", get(&real.ran.flows[0], Metric::Throughput))]
     {
-        // Opening and slow start take six round trips of 40 ms at most.
+        // Handshake and slow start take at most six round trips of 40 ms.
         assert!((link * (1.0 - 0.24 / 2.0)..=link * 1.001).contains(&rate), "{who}: {rate} of {link} bit/s");
     }
 }
 
-/// A kernel's connections have its congestion control at the end that answers too, and an unknown name is reported.
+/// The congestion control also applies at the passive end, and an unknown name is reported.
 #[test]
 fn both_ends_have_the_control() {
     let flow = r#"
@@ -254,7 +255,7 @@ fn both_ends_have_the_control() {
         app = { request-reply = { request = "100 B", reply = "60 kB", count = 2 } }
     "#;
     let Some((_, real)) = both(flow, MODEL, "{ linux = { cc = \"reno\" } }") else { return };
-    // The replying end wrote more: its own count is reported.
+    // The replying end wrote more: its `TCP_INFO` is reported.
     let facts = real.facts[0].as_ref().unwrap();
     assert!(facts.info.bytes_sent >= 120_000, "{:?}", facts.info);
     let model = model(flow, "{ linux = { cc = \"nonsense\" } }");
@@ -264,11 +265,11 @@ fn both_ends_have_the_control() {
     );
 }
 
-/// A slow reader: its kernel closes the window as the model does, and the sender's probes wait for it to open. A pause
-/// holds back the data beyond the buffer, and a rate is the rate of all but that (TB-23).
+/// Slow reader: the kernel closes the window as the model does, and the sender probes until it opens. A pause delays
+/// the data beyond the buffer, and a read rate limits all data except those in the buffer (TB-23).
 #[test]
 fn a_slow_reader_closes_the_window() {
-    // So much fits into the buffer of a kernel that does not let it grow.
+    // Capacity of the receive buffer of a kernel without autotuning.
     let linux = r#"{ linux = { cc = "cubic", sysctl = { tcp_rmem = "4096 32768 32768", tcp_moderate_rcvbuf = 0 } } }"#;
     let flow = |how: &str| {
         format!("from = \"server\"\nto = \"phone\"\napp = {{ bulk = {{ bytes = \"200 kB\", {how} }} }}\n")
@@ -276,7 +277,8 @@ fn a_slow_reader_closes_the_window() {
     let of_model = r#"{ tcp = { profile = "linux-6.x", mss = "1448 B", receive-buffer = { start = "32768 B", most = "32768 B" } } }"#;
     let (most, rate) = (32_768.0, 50_000.0);
     for (how, least, longest) in [
-        // After the pause the rest takes its time on the link, at most with the round trips of opening a window twice.
+        // After the pause the remaining data take their time on the link, plus at most two round trips for window
+        // updates.
         ("read-pause = \"3 s\"", 3.0, 3.0 + 200e3 * 8.0 / 4e6 + 1.0),
         ("read-rate = \"400 kbit/s\"", (200e3 - most) / rate, 200e3 / rate + 1.0),
         (

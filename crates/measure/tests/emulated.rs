@@ -1,6 +1,6 @@
-//! The claim: between two namespaces with the emulator between them, measurements equal the path's properties, and the
-//! kernels' counters. Each test makes namespaces of its own, which vanish with it; where the process may not, the test
-//! reports this and is skipped.
+//! Measurements between two network namespaces over the emulator: results equal the path's properties and the kernels'
+//! counters. Each test makes its own namespaces, which disappear with it; without the rights to do so, a test reports
+//! this and is skipped.
 #![cfg(target_os = "linux")]
 
 #[allow(dead_code, reason = "each test uses some of it")]
@@ -27,10 +27,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 const CLIENT: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
-/// A path whose packets leave so late too often is another one.
+/// Lateness of packets above which the emulated path counts as disturbed by the machine.
 const LATE: Span = Span::from_millis(3);
 
-/// A path of one hop with this table. The server is the fixed end, so that its data go down.
+/// Scenario of one hop with this table. The server is the fixed end, so that its data go down.
 fn scenario(hop: &str) -> String {
     format!(
         r#"
@@ -65,7 +65,7 @@ fn count(of: &Counts, name: &str) -> u64 {
     of.get(name).copied().unwrap_or(0)
 }
 
-/// Measures over a path; none where the process lacks rights, which is said.
+/// Measures over a path. `None` where the process lacks rights, which is reported.
 fn over(hop: &str, change: impl FnOnce(&mut Plan), steps: Vec<(Test, u32)>) -> Option<Measured> {
     over_with(hop, &[], |config| change(&mut config.plan), steps)
 }
@@ -121,7 +121,7 @@ fn over_with(
             served.window = config.plan.socket.window;
             let bound = at_server.inside(|| Ok::<_, netns::Error>(Server::bind(served)));
             let server = bound.unwrap().unwrap();
-            at_server.enter().unwrap(); // the threads that serve are born where this one is
+            at_server.enter().unwrap(); // threads inherit the namespace of the thread that starts them
             let hear = |event: measure::server::Event| {
                 if let EventKind::Closed(info) = event.what {
                     closed.lock().unwrap().push(info);
@@ -161,7 +161,7 @@ fn over_in_time(hop: &str, steps: &[(Test, u32)]) -> Option<Measured> {
     None
 }
 
-/// The repetitions, each with the server's last words on it where those came.
+/// Repetitions in the entries, each with the final statistics of the server where those arrived.
 fn runs(entries: &[Entry]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for entry in entries {
@@ -219,7 +219,7 @@ fn the_published_setting() {
         for kernel in [&run.server.kernel, &run.client] {
             assert!(kernel.get("snd_mss") <= 536, "segments of {}", kernel.get("snd_mss"));
             assert!(kernel.get("snd_wnd") <= 16 * 1024, "a window of {} is offered", kernel.get("snd_wnd"));
-            // Timestamps, SACK and the scale of windows are bits of `tcpi_options`.
+            // Timestamps, SACK and window scaling are bits of `tcpi_options`.
             assert_eq!(kernel.get("options") & 7, 0, "no options");
         }
     }
@@ -236,7 +236,7 @@ fn the_published_setting() {
 #[test]
 fn transactions_over_hscsd() {
     const COUNT: u32 = 3;
-    // Least, mean and most that were measured for each size, s (the study's section IV.B).
+    // Published minimum, mean and maximum for each size, s (section IV.B of the study).
     const PUBLISHED: [[f64; 3]; 3] = [[0.8, 1.0, 7.2], [2.1, 2.7, 13.3], [2.3, 3.1, 26.8]];
     let text = include_str!("../../../scenarios/hscsd.toml");
     let hop = text.split_once("\nrate").and_then(|(_, rest)| rest.split_once("[[flow]]")).unwrap().0;
@@ -262,7 +262,7 @@ fn transactions_over_hscsd() {
             "{request}/{reply} B: least {least:.3} s, the path's {floor:.3} s; published {published:?} s"
         );
     }
-    // The small one fits into one segment each way, whatever a stack does with its window.
+    // The smallest size fits into one segment each way, independent of the window.
     let small = runs[0].response_s.iter().copied().fold(f64::INFINITY, f64::min);
     assert!(
         small < PUBLISHED[0][1],
@@ -276,11 +276,11 @@ fn transactions_over_hscsd() {
 /// end equal those received by the other.
 fn agree(measured: &Measured, runs: &[Run]) {
     let sum = |of: &mut dyn Iterator<Item = u64>| of.sum::<u64>();
-    // Here: repetitions and all other connections since the first entry.
+    // Client: repetitions and all other connections since the first entry.
     let end = end(&measured.entries);
     let here = sum(&mut runs.iter().map(|run| run.client.get("total_retrans")));
     assert_eq!(here + end.others.retransmissions, count(&end.counters, "TcpRetransSegs"), "the client's");
-    // There: every connection, the first greeting included.
+    // Server: every connection, including the first greeting.
     let there = sum(&mut measured.closed.iter().map(|info| count(info, "total_retrans")));
     assert_eq!(there, count(&measured.there, "TcpRetransSegs"), "the server's");
     for run in runs {
@@ -291,7 +291,7 @@ fn agree(measured: &Measured, runs: &[Run]) {
             "what the client was told is what the server's kernel said"
         );
         for (from, to) in [(server, client), (client, server)] {
-            // A receiver counts the number of the FIN as a byte, a sender counts data.
+            // A receiver counts the FIN's sequence number as a byte; a sender counts data only.
             let sent = from.get("bytes_sent") - from.get("bytes_retrans");
             assert_eq!(sent + 1, to.get("bytes_received"));
             let acked = from.get("bytes_acked");
@@ -323,10 +323,10 @@ fn a_path_is_measured_as_it_is() {
     let share = 1448.0 / 1500.0;
     assert!((1e6..2e6 * share).contains(&rate(&runs[0])), "{} bit/s down", rate(&runs[0]));
     assert!((0.5e6..1e6 * share).contains(&rate(&runs[1])), "{} bit/s up", rate(&runs[1]));
-    // Twice the delay, and what 60 bytes take on the links.
+    // Twice the delay, and the transmission time of 60 bytes on the links.
     let least = runs[2].rtt_s.iter().copied().fold(f64::INFINITY, f64::min);
     assert!((0.0407..0.06).contains(&least), "a round trip of {least} s");
-    // Twenty packets wait at most, and one is in service.
+    // At most twenty packets wait, and one is in service.
     let buffer = runs[3].buffer.expect("an estimate");
     assert!(!buffer.at_least, "nothing overflowed");
     assert!((21_000.0..34_000.0).contains(&buffer.bytes), "{buffer:?}");
@@ -353,8 +353,8 @@ fn sc_08_a_path_with_a_pause_tells_its_conditions() {
         )
     };
     let lost = "[[hop.loss]]\nname = \"errors\"\ndirections = \"down\"\npackets = \"12\"";
-    // The second pause is shorter than the sender's timeout (4 s) and its tail probe (two round trips of 2 s) by then,
-    // so that nothing is sent again in vain.
+    // By the second pause the sender's timeout (4 s) and its tail loss probe (two RTTs of 2 s) are longer than the
+    // pause, so that nothing is retransmitted unnecessarily.
     let cases = [
         ("start = \"6 s\"\nlasts = \"6 s\"", "", 60_000, false),
         ("start = \"7 s\"\nlasts = \"1.5 s\"", lost, 150_000, true),
@@ -373,7 +373,7 @@ fn sc_08_a_path_with_a_pause_tells_its_conditions() {
     }
 }
 
-/// An interruption of the path is a pause, reported with its time; the connection survives (WL-03).
+/// An interruption of the path is reported as a pause with its time; the connection survives (WL-03).
 #[test]
 fn a_path_that_stands_still_is_a_pause() {
     let hop = r#"
@@ -398,7 +398,7 @@ fn a_path_that_stands_still_is_a_pause() {
     assert_eq!(outcome.document()["pauses"][0]["kind"], "pause");
 }
 
-/// Its own capture holds every data segment that the kernels count (WL-02).
+/// The measurement's own capture contains every data segment that the kernels count (WL-02).
 #[test]
 fn its_own_capture_holds_what_the_kernels_count() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! The claim: on loopback, without any rights, jobs are done to the byte, a lost connection is reported and made
-//! again, and every error is one clear message.
+//! Measurements on loopback without any rights: jobs are completed to the byte, a lost connection is reported and
+//! reopened, and every error is one clear message.
 
 #[allow(dead_code, reason = "each test uses some of it")]
 mod common;
@@ -86,7 +86,7 @@ fn all_is_measured_to_the_byte() {
     }
 }
 
-/// However short a transfer is to last, something is carried, and it is one of those that were planned.
+/// However short a planned transfer, it carries data and counts among the planned ones.
 #[test]
 fn the_shortest_transfer_counts() {
     let server = Server::bind(serving(HERE.into(), None)).unwrap();
@@ -103,8 +103,7 @@ fn the_shortest_transfer_counts() {
     assert!(outcome.tests.iter().all(|test| test.done == 3 && test.metrics[0].summary.n == 3));
 }
 
-/// A relay that cuts every connection after this number of bytes towards the client, and passes the first few only
-/// greetings' worth.
+/// Relay that cuts each connection after its number of bytes towards the client; `None` never cuts.
 fn relay(to: SocketAddr, cut: &[Option<usize>], over: &AtomicBool, listener: &TcpListener) {
     listener.set_nonblocking(true).unwrap();
     std::thread::scope(|scope| {
@@ -234,7 +233,7 @@ fn names_and_addresses_are_understood() {
     assert_eq!(port("[2001:db8::1]:9"), "[2001:db8::1]:9");
 }
 
-/// A kill tears at most the last line.
+/// A kill damages at most the last line of the journal.
 #[test]
 fn what_was_measured_survives_a_kill() {
     let folder = tempfile::tempdir().unwrap();
@@ -251,7 +250,7 @@ fn what_was_measured_survives_a_kill() {
     assert!(Journal::create(&path).is_err(), "older results are not written over");
     let whole = std::fs::read(&path).unwrap();
     assert_eq!(entry::read(&path).unwrap(), entries);
-    // Cut anywhere behind the first line: the entries read are a prefix of those written.
+    // Cut anywhere after the first line: the entries read are a prefix of those written.
     let first = whole.iter().position(|b| *b == b'\n').unwrap() + 1;
     for end in (first..whole.len()).step_by(97) {
         std::fs::write(&path, &whole[..end]).unwrap();
@@ -266,7 +265,7 @@ fn what_was_measured_survives_a_kill() {
     assert!(matches!(entry::read(&path), Err(Error::Damaged { line: 2, .. })));
 }
 
-/// A hundred strangers that send nothing, or a byte now and then, take no place of a client, and hear why they lose their own.
+/// A hundred strangers that send nothing, or single bytes, take no client's place, and are told why they are evicted.
 #[test]
 fn strangers_do_not_lock_the_server() {
     let server = Server::bind(common::serving(HERE.into(), Some("word"))).unwrap();
@@ -285,7 +284,7 @@ fn strangers_do_not_lock_the_server() {
         assert!(measure(&config, &never(), &memory).unwrap());
         let mut heard = Vec::new();
         let _ = strangers[0].read_to_end(&mut heard);
-        // Which of the two comes first hangs on whether the byte was read before the place was taken.
+        // The outcome depends on whether the byte was read before the place was taken.
         let heard = String::from_utf8_lossy(&heard);
         let reasons = ["too many connections wait", "no message of this protocol begins"];
         assert!(reasons.iter().any(|why| heard.contains(why)), "{heard:?}");

@@ -1,5 +1,5 @@
-//! The claim: two ends with this protocol carry out every job to the byte, however the bytes between them are split,
-//! and no peer makes either of them panic or keep unbounded state.
+//! Measurement protocol between two ends: every job is completed to the byte, however the bytes are split, and no peer
+//! causes a panic or unbounded state.
 
 mod fuzz;
 
@@ -27,7 +27,7 @@ fn server(rules: ServerLimits) -> ServerProtocol {
     ServerProtocol::new(rules, Identity { key: 5, port: 9, name: "test".into() }, Span::from_secs(1))
 }
 
-/// The bytes to be sent; measured ones are zeros.
+/// Bytes to be sent; measured data are zeros.
 fn bytes(out: Output) -> Vec<u8> {
     match out {
         Output::Bytes(bytes) => bytes,
@@ -35,7 +35,7 @@ fn bytes(out: Output) -> Vec<u8> {
     }
 }
 
-/// Plays a job between the two; a millisecond passes whenever both are silent.
+/// Runs a job between both ends; a millisecond passes whenever both are silent.
 fn play(
     asking: &mut ClientProtocol,
     serving: &mut ServerProtocol,
@@ -154,7 +154,7 @@ fn who_may_not_is_told_why() {
 #[test]
 fn another_version_is_told_at_both_ends() {
     let mut old = Message::Hello { version: VERSION, session: 0, token: String::new() }.bytes();
-    old[10] = 77; // the version's low byte
+    old[10] = 77; // low byte of the version
     let mut serving = server(ServerLimits::default());
     serving.on_bytes(Time::ZERO, &old).unwrap();
     let Some(Output::Bytes(answer)) = serving.next_out(Time::ZERO) else { panic!("no answer") };
@@ -172,7 +172,7 @@ fn another_version_is_told_at_both_ends() {
     assert_eq!(asking.on_bytes(Time::ZERO, &welcome), Err(ClientFault::Version(78)));
 }
 
-/// The inputs that a fuzzer found worth keeping (`fuzz/README.md`).
+/// The fuzzing corpus (`fuzz/README.md`) is harmless.
 #[test]
 fn any_peer_will_do() {
     testkit::corpus::replay("measure", 10, fuzz::measure);
@@ -186,7 +186,7 @@ const RESULTS: &str = r#"{"begin":{"schema":"williwaw-measure-journal/1","starte
 "#;
 
 proptest! {
-    /// Results whose bytes were changed, cut or doubled are read or refused; figures may be anything that JSON holds.
+    /// Results with changed, cut or doubled bytes are read or rejected; figures may be anything that JSON allows.
     #[test]
     fn changed_results_are_harmless(changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4u8), 0..8)) {
         let mut bytes = RESULTS.as_bytes().to_vec();

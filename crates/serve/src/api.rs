@@ -1,4 +1,4 @@
-//! HTTP routes of the control tool, and handlers of scenarios, checks and triggers.
+//! HTTP routes of the control tool, limits of request bodies, and handlers of scenarios, checks, edits and triggers.
 
 use crate::error::Problem;
 use crate::guard::{self, Guard};
@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Largest body of a request that is not a capture, bytes: a scenario of the largest size, escaped.
+/// Largest request body except for captures, bytes: the longest scenario text, escaped.
 const BODY: usize = 4 << 20;
 
 pub(crate) fn routes(app: App, guard: Guard) -> Router {
@@ -64,10 +64,11 @@ async fn absent() -> Problem {
     Problem::missing("such page")
 }
 
-/// A body that is not a capture has to be whole within this time.
+/// Time within which a request body must arrive, except for captures.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Reads the body before the request is handled, within its bounds of size and time. Captures are kept as they come.
+/// Middleware that reads the body within its limits of size and time before the request is handled. Captures are
+/// streamed.
 async fn whole(request: Request, next: Next) -> Result<Response, Problem> {
     if request.uri().path().contains("/captures/") {
         return Ok(next.run(request).await);
@@ -85,7 +86,7 @@ async fn whole(request: Request, next: Next) -> Result<Response, Problem> {
     }
 }
 
-/// Refusals of the framework (a body that is no JSON, a number that is none) in the shape of all others.
+/// Middleware that converts refusals of the framework (invalid JSON, invalid number) to the server's error format.
 async fn explain(request: Request, next: Next) -> Result<Response, Problem> {
     let response = next.run(request).await;
     let status = response.status();
@@ -159,7 +160,7 @@ async fn load(State(app): State<App>, Path(name): Path<String>) -> Result<Json<V
     Ok(Json(json!({ "name": name, "text": String::from_utf8_lossy(&text) })))
 }
 
-/// A scenario with mistakes can be saved, so that unfinished work is kept.
+/// Saves a scenario, also one with errors, so that unfinished work is kept.
 async fn save(
     State(app): State<App>,
     Path(name): Path<String>,
@@ -188,7 +189,7 @@ async fn doctor(State(app): State<App>) -> Result<Json<Value>, Problem> {
     Ok(Json(app.williwaw.ask(&["doctor".into(), "--json".into()]).await?))
 }
 
-/// Emulations that run on this machine, and what can be called in them.
+/// Emulations running on this machine, and their triggers.
 async fn running(State(app): State<App>) -> Result<Json<Value>, Problem> {
     Ok(Json(app.williwaw.ask(&["trigger".into(), "--json".into()]).await?))
 }
@@ -199,7 +200,7 @@ struct Trigger {
     name: String,
 }
 
-/// Calls a trigger of a running emulation.
+/// Triggers a running emulation.
 async fn trigger(
     State(app): State<App>,
     Query(Trigger { process, name }): Query<Trigger>,

@@ -1,6 +1,7 @@
-//! The built page: markup, program, style, embedded in the binary.
+//! Files of the control tool's web page, embedded in the binary: markup, program, style, icon.
 //!
-//! `page/dist` is made by `npm run build` in `page/` and is part of the repository, so that no Node is needed here.
+//! `page/dist` is built by `npm run build` in `page/` and is part of the repository, so that the build here needs no
+//! Node.
 
 use axum::http::header;
 use axum::response::IntoResponse;

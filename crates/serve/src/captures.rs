@@ -1,4 +1,4 @@
-//! Captures: uploaded, listed, analysed and drawn by the command in a process of its own.
+//! Requests about captures: list, streamed upload, analysis and picture by a child process, deletion.
 
 use crate::App;
 use crate::error::Problem;
@@ -21,7 +21,7 @@ pub(crate) async fn list(State(app): State<App>) -> Json<Value> {
     Json(json!(library::names(&app.library.captures(), "")))
 }
 
-/// Takes a capture in, as it comes.
+/// Receives a capture as a stream.
 pub(crate) async fn put(
     State(app): State<App>,
     Path(name): Path<String>,
@@ -35,7 +35,7 @@ pub(crate) async fn put(
     Ok(Json(json!({ "name": name, "bytes": bytes })))
 }
 
-/// Temporary file, removed on drop: the upload failed, or it took too long and its client has gone.
+/// Temporary file of an upload, removed on drop: the upload failed, or its client disconnected.
 struct Part(PathBuf);
 
 impl Drop for Part {
@@ -44,10 +44,10 @@ impl Drop for Part {
     }
 }
 
-/// Uploads since the server began: each writes a file of its own, so that two of one name do not mix.
+/// Number of uploads since the start of the server, so that uploads of one name have different temporary files.
 static UPLOADS: AtomicU64 = AtomicU64::new(0);
 
-/// The capture at `path`, once it is whole.
+/// Receives a capture and moves it to `path` when it is complete.
 async fn take(path: &std::path::Path, name: &str, body: Body) -> Result<u64, Problem> {
     let number = UPLOADS.fetch_add(1, Ordering::Relaxed);
     let part = Part(path.with_file_name(format!(".{name}.{number}.part")));
@@ -61,7 +61,7 @@ fn failed(error: std::io::Error) -> Problem {
 }
 
 async fn keep(part: &std::path::Path, body: Body) -> Result<u64, Problem> {
-    // At once, so that a file is there from the first moment at which this can be given up.
+    // Created before the first await, so that the file exists whenever this can be cancelled.
     let mut file = tokio::fs::File::from_std(std::fs::File::create(part).map_err(failed)?);
     let mut bytes = 0;
     let mut stream = body.into_data_stream();
@@ -81,7 +81,7 @@ async fn keep(part: &std::path::Path, body: Body) -> Result<u64, Problem> {
     Ok(bytes)
 }
 
-/// Sentences, connections and the picture of the largest one.
+/// Analysis of a capture, and the picture of its largest connection.
 pub(crate) async fn get(State(app): State<App>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
     let path = app.library.capture(&name)?;
     if !path.is_file() {
@@ -90,7 +90,7 @@ pub(crate) async fn get(State(app): State<App>, Path(name): Path<String>) -> Res
     let _heavy = app.heavy.clone().acquire_owned().await.map_err(|_| Problem::busy())?;
     let ask = |verb: &str| -> [OsString; 3] { [verb.into(), path.clone().into(), "--json".into()] };
     let analysis = app.williwaw.ask(&ask("analyse")).await?;
-    // A capture without TCP data has no picture; the sentences report it.
+    // A capture without TCP data has no picture; the analysis reports this.
     let drawn = app.williwaw.ask(&ask("plot")).await.ok();
     let picture: Option<report::Picture> =
         drawn.and_then(|mut document| serde_json::from_value(document["picture"].take()).ok());
@@ -114,7 +114,7 @@ mod tests {
     use std::time::Duration;
     use tokio_stream::Stream;
 
-    /// A body that begins, and then fails or never goes on.
+    /// A body that begins, and then fails or never continues.
     fn broken(fails: bool) -> Body {
         let first = tokio_stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"half"))]);
         let rest: Box<dyn Stream<Item = Result<Bytes, std::io::Error>> + Send + Unpin> = if fails {
@@ -130,7 +130,7 @@ mod tests {
         names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
     }
 
-    /// An upload that fails and one that takes too long leave nothing behind; a whole one leaves the capture.
+    /// Failed and endless uploads leave no file; a complete upload leaves the capture.
     #[tokio::test]
     async fn an_upload_that_is_given_up_leaves_no_file() {
         let folder = tempfile::tempdir().unwrap();
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(std::fs::read(path).unwrap(), b"whole");
     }
 
-    /// A server that was killed in the middle of an upload drops its half when it starts again.
+    /// A server removes the temporary files of a killed server when it starts.
     #[test]
     fn halves_of_a_killed_server_go() {
         let home = tempfile::tempdir().unwrap();

@@ -1,7 +1,8 @@
-//! Child processes of the `williwaw` command: verbs that answer with one JSON document, and sets.
+//! Child processes of the `williwaw` command: verbs with one JSON document as output, and processes of replication
+//! sets with signals to them.
 //!
-//! No output is parsed but documents that a `schema` key versions. Arguments are handed over as a list, never through a
-//! shell; a file name never begins with a dash, because it is an absolute path.
+//! Only documents with a versioned `schema` key are parsed. Arguments are passed as a list, never through a shell. A
+//! file argument never begins with a dash, since it is an absolute path.
 
 use crate::error::Problem;
 use crate::library::Library;
@@ -15,13 +16,13 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, Command};
 
-/// The command that plays sets and answers questions.
+/// The `williwaw` command.
 #[derive(Debug)]
 pub(crate) struct Williwaw(PathBuf);
 
-/// Longest time of a question.
+/// Timeout of a verb.
 const PATIENCE: Duration = Duration::from_secs(100);
-/// Largest document, bytes.
+/// Largest document, bytes; a larger one is refused as invalid.
 const DOCUMENT: u64 = 64 << 20;
 
 impl Williwaw {
@@ -29,7 +30,7 @@ impl Williwaw {
         Williwaw(path)
     }
 
-    /// Asks a verb for its document.
+    /// Runs a verb and returns its JSON document.
     pub(crate) async fn ask(&self, arguments: &[OsString]) -> Result<Value, Problem> {
         let mut child = Command::new(&self.0)
             .args(arguments)
@@ -69,8 +70,8 @@ impl Williwaw {
         })
     }
 
-    /// Starts or continues the process of a set. Its process group is its own: an interrupt at the terminal reaches
-    /// the server, which passes it on in order.
+    /// Starts or continues the process of a set, in a process group of its own. An interrupt at the terminal reaches
+    /// the server only, which interrupts the process.
     pub(crate) fn play(&self, set: &Set, library: &Library) -> Result<Child, Problem> {
         let folder = library.set(set.id);
         let log = folder.join("log");
@@ -88,7 +89,7 @@ impl Williwaw {
     }
 }
 
-/// The arguments that begin a set, or continue its run folder.
+/// Arguments that start a set, or continue its run folder.
 fn arguments(set: &Set, folder: &Path, run: &Path) -> Vec<OsString> {
     let verb = match set.clock {
         Clock::Virtual => "run",
@@ -107,24 +108,24 @@ fn arguments(set: &Set, folder: &Path, run: &Path) -> Vec<OsString> {
     all
 }
 
-/// Asks a process to end in order, as an interrupt at its terminal would.
+/// Interrupts a process, as at its terminal, so that it writes its results.
 pub(crate) fn interrupt(process: u32) {
     signal(process, rustix::process::Signal::INT);
 }
 
-/// Ends a process that does not end in order.
+/// Kills a process.
 pub(crate) fn kill(process: u32) {
     signal(process, rustix::process::Signal::KILL);
 }
 
 fn signal(process: u32, signal: rustix::process::Signal) {
     if let Some(process) = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw) {
-        // It may have ended by itself.
+        // The process may have ended.
         let _ = rustix::process::kill_process(process, signal);
     }
 }
 
-/// Whether the process plays this run folder: numbers of processes are used again.
+/// Whether the process plays this run folder, since process ids are reused.
 pub(crate) fn plays(process: u32, run: &Path) -> bool {
     let line = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let run = run.as_os_str().as_encoded_bytes();

@@ -1,4 +1,5 @@
-//! Scenario composition: text read with the files beside it, checked, described and costed.
+//! Scenario texts of the control tool: parsing with the files that they name, limits, and live check with description
+//! and cost.
 
 use crate::App;
 use crate::error::Problem;
@@ -8,13 +9,13 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// A scenario with the files that it names.
+/// Parsed scenario with the files that it names.
 pub(crate) struct Read {
     pub(crate) scenario: Scenario,
     pub(crate) files: BTreeMap<String, Vec<u8>>,
 }
 
-/// Reads a scenario; files that it names lie beside the saved scenarios.
+/// Parses a scenario text; files that it names are in the folder of saved scenarios.
 pub(crate) fn read(name: &str, text: &str, library: &Library) -> Result<Read, Diagnostics> {
     let files = RefCell::new(BTreeMap::new());
     let load = |path: &str| {
@@ -26,7 +27,7 @@ pub(crate) fn read(name: &str, text: &str, library: &Library) -> Result<Read, Di
     Ok(Read { scenario, files: files.into_inner() })
 }
 
-/// As [`read`], for a request that needs a sound scenario.
+/// Like [`read`], for a request that needs a valid scenario.
 pub(crate) fn sound(name: &str, text: &str, library: &Library) -> Result<Read, Problem> {
     bounded(text)?;
     read(name, text, library).map_err(|wrong| {
@@ -45,7 +46,7 @@ pub(crate) fn bounded(text: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Live preview: diagnostics with their places, or description and estimated cost of the scenario.
+/// Live check: diagnostics with positions, or description and estimated cost of the scenario.
 pub(crate) fn check(app: &App, name: &str, text: &str) -> Result<Value, Problem> {
     bounded(text)?;
     let read = read(name, text, &app.library).map(|read| read.scenario);

@@ -1,11 +1,11 @@
-//! Errors of the server: status, sentence, remedy, as JSON.
+//! Errors of the control tool's server (`Problem`): HTTP status, message, remedy; as a JSON response.
 
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-/// Why a request, or the start of the server, failed.
+/// Reason why a request, or the start of the server, failed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Problem {
@@ -28,7 +28,7 @@ impl Problem {
         Problem::new(StatusCode::NOT_FOUND, format!("there is no {what}"), "")
     }
 
-    /// This machine or the server's folder is at fault.
+    /// This machine or the server's folder has a fault.
     pub(crate) fn machine(message: impl Into<String>) -> Problem {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, message, "")
     }
@@ -54,7 +54,7 @@ impl Problem {
         self.status
     }
 
-    /// How to mend it; may be empty.
+    /// Remedy; may be empty.
     pub fn help(&self) -> &str {
         &self.help
     }

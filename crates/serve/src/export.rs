@@ -1,4 +1,4 @@
-//! Export of a set: one self-contained page with scenario, command lines, table and pictures.
+//! Export of a replication set as one self-contained HTML page: table of metrics, pictures, command lines, scenario.
 
 use crate::App;
 use crate::error::Problem;
@@ -8,10 +8,10 @@ use editor::PreviewTarget;
 use report::{Cell, Item, Page, Picture, Section, Table};
 use results::{folder, source};
 
-/// Pictures in the page at most.
+/// Upper limit of pictures in a page.
 const PICTURES: u64 = 4;
 
-/// The page; `draw` gives the picture of a repetition, where one can be drawn.
+/// HTML page of a set; `draw` returns the picture of a repetition.
 pub(crate) fn page(
     app: &App,
     set: &Set,
@@ -73,7 +73,7 @@ pub(crate) fn page(
     Ok(page.html())
 }
 
-/// Four significant digits, whole numbers as they are.
+/// Number with four significant digits; whole numbers without decimals.
 fn number(x: f64) -> String {
     if x == x.trunc() && x.abs() < 1e9 {
         return format!("{x:.0}");

@@ -1,9 +1,9 @@
-//! Request admission: Host and Origin check, bearer token, response headers.
+//! Request admission of the control tool: check of Host, Origin and bearer token, and security headers of responses.
 //!
-//! A page of any other origin can make a browser send requests to loopback, and a name of its own can be pointed at
-//! 127.0.0.1 (DNS rebinding). So the `Host` has to be this server's, an `Origin` has to be absent or this server's, and
-//! every request for data carries the token in `Authorization`, which no browser adds by itself. The page and its
-//! program hold no secret and are served without the token.
+//! A page of another origin can make a browser send requests to loopback, and a foreign name can resolve to 127.0.0.1
+//! (DNS rebinding). Therefore `Host` must be this server's, `Origin` must be absent or this server's, and every API
+//! request must carry the token in `Authorization`, which no browser adds by itself. The page and its program contain
+//! no secret and are served without the token.
 
 use crate::error::Problem;
 use axum::extract::{Request, State};
@@ -12,7 +12,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
 
-/// Values that a request is checked against.
+/// Token and hosts that a request is checked against.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard(Arc<Known>);
 
@@ -22,7 +22,7 @@ struct Known {
     hosts: [String; 3],
 }
 
-/// The page's scripts and styles come from here, and it reaches nothing else. Styles in attributes place the glyphs.
+/// Content security policy: scripts, styles and connections only from this server. Style attributes place the glyphs.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -32,7 +32,7 @@ impl Guard {
         Guard(Arc::new(Known { token: token.to_owned(), hosts }))
     }
 
-    /// Why a request is refused, if it is.
+    /// Reason of a refusal; None if the request is admitted.
     fn refusal(&self, request: &Request) -> Option<Problem> {
         let text = |name: header::HeaderName| request.headers().get(name).map(|v| v.to_str().unwrap_or("?"));
         let here = |host: &str| self.0.hosts.iter().any(|known| known == host);
@@ -47,8 +47,8 @@ impl Guard {
         let foreign = text(header::ORIGIN).is_some_and(|origin| !own(origin));
         let site = request.headers().get("sec-fetch-site").and_then(|v| v.to_str().ok());
         let api = request.uri().path().starts_with("/api/");
-        // An address that a user opens from another program is `none` or, from a link, `cross-site`: the page itself
-        // may be opened so, its data may not.
+        // A page opened from another program has the site `none`, from a link `cross-site`. The page may be opened in
+        // this way, the API may not be requested.
         if foreign || (api && matches!(site, Some("cross-site" | "same-site"))) {
             return Some(Problem::new(
                 StatusCode::FORBIDDEN,
@@ -71,12 +71,12 @@ impl Guard {
     }
 }
 
-/// Comparison whose duration does not depend on where the texts differ.
+/// Compares two texts in a time independent of where they differ.
 fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }
 
-/// Admits a request or refuses it, and dresses every answer.
+/// Middleware that admits or refuses a request and adds the security headers to every response.
 pub(crate) async fn admit(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     let mut response = match guard.refusal(&request) {
         Some(problem) => problem.into_response(),

@@ -1,18 +1,18 @@
-//! The control tool's HTTP server: compose, queue, run, watch and compare scenarios from a local web page.
+//! HTTP server of the control tool: a local web page that composes, queues, runs, watches and compares scenarios.
 //!
-//! It listens on loopback, requires a token in every request ([`guard`]) and bounds bodies, connections and times
-//! ([`listen`]). The library crates supply scenarios, runs and pictures; replication sets are played by child
-//! processes (`williwaw run --out FOLDER`), whose run folders survive the server ([`queue`]).
+//! The server listens on loopback, requires a token for the API ([`guard`]), and limits bodies, connections and times
+//! ([`listen`]). Library crates supply scenarios and pictures; replication sets run in child processes (`williwaw run
+//! --out FOLDER`), whose run folders outlive the server ([`queue`]).
 //!
 //! | question | file |
 //! |---|---|
 //! | access control | `guard.rs` |
-//! | text to form and back, errors, preview | `compose.rs`, crate `editor` |
-//! | saved scenarios, captures: names and places | `library.rs` |
-//! | the queue on disk, the process that plays it | `store.rs`, `queue.rs`, `child.rs` |
-//! | tables, pictures, films, live events | `watch.rs`, `sets.rs` |
+//! | scenario texts: check, edits, preview | `compose.rs`, crate `editor` |
+//! | files: scenarios, captures, sets, token | `library.rs` |
+//! | queue of sets: database, player, child processes | `store.rs`, `queue.rs`, `child.rs` |
+//! | requests about sets; live events | `sets.rs`, `watch.rs` |
 //! | captures | `captures.rs` |
-//! | one self-contained page of a set | `export.rs` |
+//! | self-contained page of a set | `export.rs` |
 
 mod api;
 mod assets;
@@ -45,22 +45,22 @@ pub use crate::error::Problem;
 /// Start options of a server.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Folder of everything that it keeps: queue, sets, scenarios, captures, token.
+    /// Folder of queue, sets, scenarios, captures and token.
     pub home: PathBuf,
-    /// The `williwaw` binary that plays sets.
+    /// Path of the `williwaw` binary that plays sets.
     pub williwaw: PathBuf,
-    /// Nothing can be saved, started or changed.
+    /// Refuse to save, start or change.
     pub read_only: bool,
 }
 
-/// A server that is ready to listen.
+/// Server that is ready to listen.
 #[derive(Debug)]
 pub struct Server {
     state: App,
     token: String,
 }
 
-/// State shared by all handlers.
+/// State shared by all request handlers.
 #[derive(Clone, Debug)]
 pub(crate) struct App {
     pub(crate) store: Arc<Store>,
@@ -68,15 +68,15 @@ pub(crate) struct App {
     pub(crate) library: Arc<Library>,
     pub(crate) williwaw: Arc<Williwaw>,
     pub(crate) read_only: bool,
-    /// Permits of requests that simulate or analyse: one per core would starve the set that runs.
+    /// Permits of requests that simulate or analyse. One for each core would starve the running set.
     pub(crate) heavy: Arc<Semaphore>,
 }
 
-/// Requests at a time that simulate or analyse.
+/// Number of concurrent requests that simulate or analyse.
 const HEAVY: usize = 2;
 
 impl Server {
-    /// Opens or makes the folder, and takes up the queue that it holds.
+    /// Opens or creates the folder, and loads its queue.
     ///
     /// # Errors
     /// The folder cannot be used, or another server uses it.
@@ -91,13 +91,13 @@ impl Server {
         Ok(Server { state, token })
     }
 
-    /// The token that every request has to carry.
+    /// Token that every API request must carry.
     pub fn token(&self) -> &str {
         &self.token
     }
 
-    /// Answers requests on `listener` and plays the queue until `stop` resolves; then the running set is interrupted
-    /// in order and stays in the queue.
+    /// Serves requests on `listener` and plays the queue until `stop` resolves. Then the running set is interrupted
+    /// and stays in the queue.
     ///
     /// # Errors
     /// The listener's address cannot be read.

@@ -1,18 +1,19 @@
-//! Files of the server's folder: scenarios, captures, sets, token.
+//! Files in the control tool's folder (`Library`): scenarios, captures, sets, token, lock; check of file names; atomic
+//! writes.
 //!
-//! Names come from outside, so a name is a short word of letters, digits, `-`, `_`, `.` and spaces that does not begin
-//! with a dot; nothing else reaches the file system.
+//! A file name from a request has letters, digits, `-`, `_`, `.` and spaces, and does not begin with a dot. Other
+//! names do not reach the file system.
 
 use crate::error::Problem;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
-/// Places in the server's folder.
+/// Folder of the control tool.
 #[derive(Debug)]
 pub(crate) struct Library {
     home: PathBuf,
-    /// Held, never read: only one server uses a folder.
+    /// Locked while the server runs, so that only one server uses the folder.
     _lock: File,
 }
 
@@ -44,7 +45,7 @@ impl Library {
         Ok(library)
     }
 
-    /// Halves of captures that were coming in when the server before was killed.
+    /// Removes incomplete uploads of a killed server.
     fn drop_half_uploads(&self) {
         for entry in fs::read_dir(self.captures()).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
@@ -54,7 +55,7 @@ impl Library {
         }
     }
 
-    /// The token, made once: pages that are open stay valid when the server is started again.
+    /// Token of the folder, created once, so that open pages stay valid after a restart of the server.
     pub(crate) fn token(&self) -> Result<String, Problem> {
         let path = self.home.join("token");
         if let Ok(text) = fs::read_to_string(&path)
@@ -91,17 +92,17 @@ impl Library {
         self.home.join("captures")
     }
 
-    /// Folder of a set: its scenario, the log of its process, its run folder.
+    /// Folder of a set: scenario, log of its process, run folder.
     pub(crate) fn set(&self, id: i64) -> PathBuf {
         self.home.join("sets").join(id.to_string())
     }
 
-    /// The run folder of a set.
+    /// Run folder of a set.
     pub(crate) fn run(&self, id: i64) -> PathBuf {
         self.set(id).join("run")
     }
 
-    /// A file beside the scenarios, as one of them names it.
+    /// Content of a file in the folder of scenarios, named by a scenario.
     pub(crate) fn beside(&self, name: &str) -> Result<Vec<u8>, String> {
         if !inside(name) {
             return Err(format!("`{name}` is outside the folder of scenarios"));
@@ -116,13 +117,13 @@ impl Library {
     }
 }
 
-/// A relative path that goes down only.
+/// Whether a path is relative and stays inside its folder.
 pub(crate) fn inside(name: &str) -> bool {
     let path = Path::new(name);
     !name.is_empty() && path.components().all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// A name that may become a file's.
+/// Checks a file name from a request.
 pub(crate) fn proper(name: &str) -> Result<&str, Problem> {
     let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ');
     let fits = (1..=64).contains(&name.len()) && name.chars().all(good);
@@ -135,7 +136,7 @@ pub(crate) fn proper(name: &str) -> Result<&str, Problem> {
     ))
 }
 
-/// Names of the files in a folder that end so, sorted, without the ending.
+/// Names of the files in a folder with this suffix, sorted, without the suffix.
 pub(crate) fn names(folder: &Path, ending: &str) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -145,7 +146,7 @@ pub(crate) fn names(folder: &Path, ending: &str) -> Vec<String> {
     names
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Problem> {
     let beside = path.with_extension("part");
     let written = File::create(&beside)

@@ -1,4 +1,4 @@
-//! Accept loop: bounded connections, bounded header and request times.
+//! Accept loop of the control tool's HTTP server: limits of connections, header size, header time and request time.
 
 use axum::Router;
 use axum::body::Body;
@@ -13,16 +13,16 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tower_service::Service as _;
 
-/// Connections at a time; one more is closed at once.
+/// Upper limit of concurrent connections; a further connection is closed at once.
 pub(crate) const CONNECTIONS: usize = 128;
-/// A request's head has to be whole within this time; an idle connection is closed after it.
+/// Time within which a request header must arrive; also the time after which an idle connection is closed.
 const HEAD: Duration = Duration::from_secs(10);
-/// A request has to be read and answered within this time; an event stream is an answer as soon as it begins.
+/// Time within which a request must be read and answered; an event stream counts as answered when it begins.
 const REQUEST: Duration = Duration::from_secs(120);
-/// Bytes of a request's head.
+/// Largest request header, bytes.
 const HEAD_BYTES: usize = 32 << 10;
 
-/// Answers until `stop` resolves.
+/// Serves connections until `stop` resolves.
 pub(crate) async fn serve(
     listener: TcpListener,
     routes: Router,
@@ -37,7 +37,7 @@ pub(crate) async fn serve(
         };
         match accepted {
             Ok((stream, _)) => {
-                // Without a slot the connection is dropped, which closes it: a queue of strangers must not wait here.
+                // Without a slot the connection is dropped, which closes it, so that no queue of connections forms.
                 let Ok(slot) = slots.clone().try_acquire_owned() else { continue };
                 let routes = routes.clone();
                 tokio::spawn(async move {
@@ -45,7 +45,7 @@ pub(crate) async fn serve(
                     drop(slot);
                 });
             }
-            // Out of file descriptors, for instance: others may end meanwhile.
+            // An error such as a lack of file descriptors may be gone when other connections end.
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
     }

@@ -1,6 +1,7 @@
-//! `williwaw-serve`: the control tool as a program of its own, which `williwaw serve` starts.
+//! `williwaw-serve`: program of the control tool's server, started by `williwaw serve`; arguments, listener on
+//! loopback, printed address, signals.
 //!
-//! It is a binary of its own so that building the command does not compile a web server and a database
+//! A separate binary, so that the build of the command includes neither a web server nor a database
 //! (docs/adr/0066-control-tool.md).
 
 use clap::Parser;
@@ -74,7 +75,7 @@ fn run(args: Args) -> Result<(), Problem> {
     })
 }
 
-/// Resolves at the first interrupt or wish to terminate.
+/// Resolves at the first interrupt or termination signal.
 async fn stopped() {
     #[cfg(unix)]
     {

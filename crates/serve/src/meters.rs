@@ -1,4 +1,4 @@
-//! Processor time and resident memory of the pilot runs behind a forecast.
+//! Cost forecast of a scenario in the server: processor time of pilot runs; resident memory is not measured.
 
 use base::Span;
 use lab::forecast::{Forecast, Meters};
@@ -11,7 +11,7 @@ fn processor() -> Span {
     Span::from_nanos(t.tv_sec.unsigned_abs() * 1_000_000_000 + t.tv_nsec.unsigned_abs())
 }
 
-/// A forecast in virtual time. Memory is not shown to users of the server, so that it is not read.
+/// Forecast in virtual time. Memory is not measured, since the server does not show it.
 pub(crate) fn forecast(scenario: &Scenario, cost: &Cost) -> Forecast {
     lab::forecast::measured(scenario, cost, Meters { processor: &processor, resident: &|| 0.0 })
 }

@@ -1,8 +1,9 @@
-//! Player of the queue: one process at a time, paused, stopped, continued.
+//! Queue of replication sets (`Queue`): plays one set at a time in a child process; pause, stop, resumption, progress,
+//! recovery after a kill of the server.
 //!
-//! The database holds the intended state; the run folder and its lock hold the actual state. A server that was killed
-//! leaves the process of its set running. The next server sees the folder's lock, waits for the process as for its own,
-//! and continues the folder if the process was ended too.
+//! The database has the intended state; the run folder and its lock show the actual state. The process of a set
+//! outlives a killed server. The next server finds the run folder locked, waits for that process, and continues the
+//! folder if the process was ended too.
 
 use crate::child::{self, Williwaw};
 use crate::error::Problem;
@@ -18,24 +19,24 @@ use std::time::Duration;
 use tokio::process::Child;
 use tokio::sync::{Notify, watch};
 
-/// The queue and what plays it.
+/// Queue of sets with its player.
 #[derive(Debug)]
 pub(crate) struct Queue {
     store: Arc<Store>,
     library: Arc<Library>,
     williwaw: Arc<Williwaw>,
-    /// Something was queued or asked for.
+    /// Signals that a set was queued or a request arrived.
     stirred: Notify,
-    /// State that the user wants for the set being played, and whether its process was interrupted for it.
+    /// State that the user requested for a running set, and whether its process was interrupted for that.
     wanted: Mutex<BTreeMap<i64, (SetState, bool)>>,
-    /// The sets as JSON, whenever they change.
+    /// Sets as JSON, published at each change.
     told: watch::Sender<Arc<Value>>,
     closing: AtomicBool,
 }
 
-/// Time for an interrupted process to write its results.
+/// Time that an interrupted process has to write its results.
 const GRACE: Duration = Duration::from_secs(20);
-/// Interval at which progress is looked at.
+/// Poll interval of processes and progress.
 const LOOK: Duration = Duration::from_millis(400);
 
 impl Queue {
@@ -51,17 +52,17 @@ impl Queue {
         }
     }
 
-    /// The sets as they change.
+    /// Subscription to the sets at each change.
     pub(crate) fn listen(&self) -> watch::Receiver<Arc<Value>> {
         self.told.subscribe()
     }
 
-    /// Puts a set at the end of the queue; `files` are those that its scenario names.
+    /// Appends a set to the queue; `files` are the files that its scenario names.
     pub(crate) fn add(&self, new: &New, files: &BTreeMap<String, Vec<u8>>) -> Result<i64, Problem> {
         let id = self.store.add(new, |id| {
             let kept = self.keep(id, new, files);
             if kept.is_err() {
-                // A later set may get the same number.
+                // A later set may get the same id.
                 let _ = std::fs::remove_dir_all(self.library.set(id));
             }
             kept
@@ -85,7 +86,7 @@ impl Queue {
         library::write(&folder.join("scenario.toml"), new.text.as_bytes())
     }
 
-    /// Executes a user's command on a set.
+    /// Executes a user's request on a set: pause, stop, resume, first, delete.
     pub(crate) fn ask(&self, id: i64, what: &str) -> Result<(), Problem> {
         let set = self.store.get(id)?;
         let running = set.state == SetState::Running;
@@ -105,7 +106,7 @@ impl Queue {
             ("first", SetState::Queued) => self.store.first(id)?,
             ("delete", _) if !running => {
                 self.store.remove(id)?;
-                // A folder that cannot be removed does no harm: numbers of sets are not reused.
+                // A remaining folder is harmless, since ids of committed sets are not reused.
                 let _ = std::fs::remove_dir_all(self.library.set(id));
             }
             _ => {
@@ -126,8 +127,8 @@ impl Queue {
         self.wanted.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Interrupts the process of a set once, if something else is wanted of the set. A process that has not begun to
-    /// play yet is interrupted at the next look.
+    /// Interrupts the process of a set once, if a state was requested for the set. A process that does not play the
+    /// run folder yet is interrupted at the next poll.
     fn interrupt(&self, id: i64, process: Option<u32>) {
         let run = self.library.run(id);
         if let (Some((_, interrupted @ false)), Some(process)) = (self.wanted().get_mut(&id), process)
@@ -138,7 +139,7 @@ impl Queue {
         }
     }
 
-    /// Plays one set after the other, for ever.
+    /// Plays the sets of the queue one after the other, for ever.
     pub(crate) async fn play(self: Arc<Queue>) {
         loop {
             let next = self.store.next().ok().flatten().filter(|_| !self.closing.load(Ordering::Relaxed));
@@ -175,7 +176,7 @@ impl Queue {
         self.settle(set, status)
     }
 
-    /// The exit status of the set's process; one that was asked to end and does not is killed.
+    /// Exit status of the set's process. A process that does not end within [`GRACE`] after an interrupt is killed.
     async fn end_of(&self, set: &Set, child: &mut Child) -> Result<Option<i32>, Problem> {
         let lost =
             |error: std::io::Error| Problem::machine(format!("the process of the set is lost: {error}"));
@@ -194,7 +195,7 @@ impl Queue {
         }
     }
 
-    /// Writes down how a set ended. Without a status the process was another server's.
+    /// Stores the final state of a set. Without a status the process was that of an earlier server.
     fn settle(&self, set: &Set, status: Option<i32>) -> Result<(), Problem> {
         let wanted = self.wanted().remove(&set.id);
         let run = self.library.run(set.id);
@@ -204,21 +205,21 @@ impl Queue {
             (Some(4), _) => (SetState::Done, "not faithful: packets left too late too often".to_owned()),
             (_, Some((wanted, _))) => (wanted, String::new()),
             (None, None) if complete(&run) => (SetState::Done, String::new()),
-            // Terminated from outside: the set is queued again.
+            // The process was ended from outside: the set is queued again.
             (None | Some(130), None) => (SetState::Queued, String::new()),
             (Some(_), None) => (SetState::Failed, self.log(set.id)),
         };
         self.store.set_state(set.id, state, &message)
     }
 
-    /// Last lines of the output of the set's process.
+    /// Last part of the log of the set's process.
     fn log(&self, id: i64) -> String {
         let text = std::fs::read(self.library.set(id).join("log")).unwrap_or_default();
         let text = String::from_utf8_lossy(&text[text.len().saturating_sub(2000)..]).into_owned();
         text.trim().trim_start_matches("error: ").to_owned()
     }
 
-    /// Tells the sets and their progress whenever they change, for ever.
+    /// Publishes the sets and their progress at each change, for ever.
     pub(crate) async fn watch(self: Arc<Queue>) {
         let mut seen = BTreeMap::new();
         loop {
@@ -242,7 +243,7 @@ impl Queue {
         }
     }
 
-    /// The sets with their progress; `seen` caches the size of each journal and the progress read from it.
+    /// Sets with their progress; `seen` caches the size of each set's results and the progress read from them.
     fn described(&self, seen: &mut BTreeMap<i64, (u64, u64)>) -> Result<Value, Problem> {
         let one = |set: &Set| {
             let total = set.cells * u64::from(set.repetitions);
@@ -258,7 +259,7 @@ impl Queue {
         Ok(self.store.all()?.iter().map(one).collect())
     }
 
-    /// Finished repetitions, counted anew only where the results have grown.
+    /// Number of finished repetitions, counted again only if the results have grown.
     fn progress(&self, set: &Set, seen: &mut BTreeMap<i64, (u64, u64)>) -> u64 {
         let run = self.library.run(set.id);
         let size = |name: &str| std::fs::metadata(run.join(name)).map_or(0, |m| m.len());
@@ -272,7 +273,7 @@ impl Queue {
         done
     }
 
-    /// Interrupts the running set and waits for it; it stays in the queue.
+    /// Interrupts the running set and waits for its process; the set stays in the queue.
     pub(crate) async fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
         let sets = self.store.all().unwrap_or_default();
@@ -294,12 +295,12 @@ impl Queue {
     }
 }
 
-/// Whether a process writes into the run folder.
+/// Whether a process has locked the run folder.
 fn locked(run: &Path) -> bool {
     run.is_dir() && matches!(RunFolder::open(run), Err(results::Error::Locked { .. }))
 }
 
-/// Whether the run in the folder has all of its repetitions.
+/// Whether the run in the folder has all its repetitions.
 fn complete(run: &Path) -> bool {
     results::folder::read_run(run).is_ok_and(|record| record["complete"] == json!(true))
 }

@@ -1,4 +1,5 @@
-//! Requests about replication sets: queue, ask, table, picture, film, comparison.
+//! Requests about replication sets: queueing, control, table, picture, film, comparison, export, and preview of a
+//! scenario text.
 
 use crate::App;
 use crate::compose::{self, Read};
@@ -15,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 
-/// A set as the page requests it.
+/// Request to queue a set.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SetRequest {
@@ -24,12 +25,12 @@ pub(crate) struct SetRequest {
     text: String,
     clock: Clock,
     repetitions: Option<u32>,
-    /// The user has seen the commands of this scenario and wants them run.
+    /// The user confirms the commands of the scenario.
     #[serde(default)]
     confirm: bool,
 }
 
-/// Repetitions of a set at most, all cells together: one more is a slip of a digit.
+/// Upper limit of repetitions of a set, all cells together; more is probably a mistyped digit.
 const RUNS: u64 = 10_000_000;
 
 /// Queues a set.
@@ -78,7 +79,7 @@ pub(crate) async fn add(State(app): State<App>, Json(wanted): Json<SetRequest>) 
     .await
 }
 
-/// Pauses, stops, continues, moves or deletes a set.
+/// Pauses, stops, resumes, moves or deletes a set.
 pub(crate) async fn ask(
     State(app): State<App>,
     Path((id, what)): Path<(i64, String)>,
@@ -90,7 +91,7 @@ pub(crate) async fn ask(
     Ok(Json(json!({ "ok": true })))
 }
 
-/// A set with its table, as far as it has come.
+/// Set with the table of its finished repetitions.
 pub(crate) async fn get(State(app): State<App>, Path(id): Path<i64>) -> Result<Json<Value>, Problem> {
     blocking(move || {
         let set = app.store.get(id)?;
@@ -108,7 +109,7 @@ pub(crate) async fn get(State(app): State<App>, Path(id): Path<i64>) -> Result<J
     .await
 }
 
-/// The document of `williwaw run --json` for finished repetitions; null before the first.
+/// Document of `williwaw run --json` for the finished repetitions; null if there are none.
 pub(crate) fn table(app: &App, set: &Set) -> Result<Value, Problem> {
     match folder::read(&app.library.run(set.id)) {
         Ok((header, rows)) => {
@@ -125,7 +126,7 @@ pub(crate) fn table(app: &App, set: &Set) -> Result<Value, Problem> {
     }
 }
 
-/// Command lines equivalent to the set.
+/// Command lines equivalent to a set.
 pub(crate) fn commands(set: &Set) -> Vec<String> {
     let verb = match set.clock {
         Clock::Virtual => "run",
@@ -144,7 +145,7 @@ pub(crate) fn commands(set: &Set) -> Vec<String> {
     ]
 }
 
-/// A scenario text to look at without queueing it.
+/// Request to preview a scenario text that is not queued.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PreviewRequest {
@@ -157,13 +158,13 @@ pub(crate) struct PreviewRequest {
     flow: usize,
 }
 
-/// The model of one cell of a text, if a repetition of it can be simulated within a request.
+/// Model of one cell of a scenario text, if a repetition can be simulated within a request.
 fn model(app: &App, name: &str, text: &str, which: PreviewTarget) -> Result<Model, Problem> {
     let Read { scenario, .. } = compose::sound(name, text, &app.library)?;
     Ok(editor::model(&scenario, which, &crate::meters::forecast)?)
 }
 
-/// The time-sequence picture of one repetition of a set, simulated again with its trace.
+/// Time-sequence picture of one repetition of a set, simulated again with a trace.
 pub(crate) async fn picture(
     State(app): State<App>,
     Path(id): Path<i64>,
@@ -176,7 +177,7 @@ pub(crate) async fn picture(
     .await
 }
 
-/// The film of one repetition of a set.
+/// Film of packet positions in one repetition of a set.
 pub(crate) async fn film(
     State(app): State<App>,
     Path(id): Path<i64>,
@@ -191,7 +192,7 @@ pub(crate) async fn film(
     .await
 }
 
-/// The picture and the film of a text that is not queued.
+/// Picture and film of a scenario text that is not queued.
 pub(crate) async fn look(
     State(app): State<App>,
     Json(look): Json<PreviewRequest>,
@@ -204,14 +205,14 @@ pub(crate) async fn look(
     .await
 }
 
-/// Two sets.
+/// Ids of the two sets of a comparison.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct Pair {
     a: i64,
     b: i64,
 }
 
-/// Difference of the second of two sets, as `williwaw compare` words it.
+/// Comparison of two sets by `williwaw compare`.
 pub(crate) async fn compare(
     State(app): State<App>,
     Query(pair): Query<Pair>,
@@ -223,13 +224,13 @@ pub(crate) async fn compare(
     };
     let arguments = ["compare".into(), folder(pair.a)?, folder(pair.b)?, "--json".into()];
     let mut document = app.williwaw.ask(&arguments).await?;
-    // Sentences name the sides by their folders; here they have numbers.
+    // The sentences name the run folders; the page shows the ids of the sets.
     let names = [pair.a, pair.b].map(|id| (app.library.run(id).display().to_string(), format!("set {id}")));
     rename(&mut document, &names);
     Ok(Json(document))
 }
 
-/// Replaces words in every text of a document.
+/// Replaces names in every text of a document.
 fn rename(value: &mut Value, names: &[(String, String)]) {
     match value {
         Value::String(text) => names.iter().for_each(|(from, to)| *text = text.replace(from, to)),
@@ -239,7 +240,7 @@ fn rename(value: &mut Value, names: &[(String, String)]) {
     }
 }
 
-/// The self-contained page of a set.
+/// Self-contained HTML page of a set, as a download.
 pub(crate) async fn export(State(app): State<App>, Path(id): Path<i64>) -> Result<Response, Problem> {
     heavy(app, move |app| {
         let set = app.store.get(id)?;
@@ -268,7 +269,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     done.map_err(|error| Problem::machine(format!("a fault in this program: {error}")))?
 }
 
-/// As [`blocking`], for work that takes a core for a while.
+/// Like [`blocking`], for work that occupies a core; needs a permit.
 pub(crate) async fn heavy<T: Send + 'static>(
     app: App,
     work: impl FnOnce(&App) -> Result<T, Problem> + Send + 'static,

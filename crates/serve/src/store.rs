@@ -1,7 +1,8 @@
-//! The queue on disk: replication sets and confirmed scenario texts in SQLite.
+//! Database of the control tool's queue (SQLite): replication sets with state and order, hashes of scenarios with
+//! confirmed commands.
 //!
-//! Every change is durable before it is answered (`synchronous = FULL`), so that neither the end of the server nor that
-//! of the machine loses a set. Results are not here: they lie in the set's run folder.
+//! Every change is durable before the response (`synchronous = FULL`), so that an end of the server or of the machine
+//! loses no set. Results are in the run folders of the sets.
 
 use crate::error::Problem;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -9,31 +10,31 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 
-/// Which clock drives a set.
+/// Clock of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Clock {
-    /// `williwaw run`.
+    /// Virtual time: `williwaw run`.
     Virtual,
-    /// `williwaw emulate`.
+    /// Real time: `williwaw emulate`.
     Real,
 }
 
-/// Where a set stands.
+/// State of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SetState {
-    /// It waits for its turn.
+    /// The set waits in the queue.
     Queued,
-    /// A process plays it.
+    /// A process plays the set.
     Running,
-    /// Interrupted by the user; it keeps its place and continues on request.
+    /// Interrupted by the user; the set keeps its place and continues on request.
     Paused,
-    /// Ended by the user; what finished is kept.
+    /// Ended by the user; finished repetitions are kept.
     Stopped,
-    /// Every repetition is there.
+    /// All repetitions are finished.
     Done,
-    /// Its process failed.
+    /// The process failed.
     Failed,
 }
 
@@ -55,11 +56,11 @@ impl SetState {
     }
 }
 
-/// A replication set.
+/// Replication set.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Set {
     pub(crate) id: i64,
-    /// The scenario's name.
+    /// Name of the scenario.
     pub(crate) name: String,
     pub(crate) title: String,
     #[serde(skip)]
@@ -68,17 +69,17 @@ pub(crate) struct Set {
     pub(crate) repetitions: u32,
     pub(crate) cells: u64,
     pub(crate) state: SetState,
-    /// Error, or a remark on its end.
+    /// Error, or remark on the end of the set.
     pub(crate) message: String,
-    /// UTC.
+    /// Date of queueing, UTC.
     pub(crate) created: String,
     pub(crate) ended: Option<String>,
-    /// The process that plays it, while it does.
+    /// Id of the process that plays the set.
     #[serde(skip)]
     pub(crate) process: Option<u32>,
 }
 
-/// A set that is to be queued.
+/// Set to be queued.
 #[derive(Clone, Debug)]
 pub(crate) struct New {
     pub(crate) name: String,
@@ -89,7 +90,7 @@ pub(crate) struct New {
     pub(crate) cells: u64,
 }
 
-/// The database.
+/// Connection to the database.
 #[derive(Debug)]
 pub(crate) struct Store(Mutex<Connection>);
 
@@ -127,12 +128,12 @@ impl Store {
     }
 
     fn open_connection(&self) -> MutexGuard<'_, Connection> {
-        // A panic while holding it leaves the database as the last statement left it.
+        // After a panic of a lock holder, the database has the state of the last statement.
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Adds a set whose files `keep` writes. The set becomes visible together with its files: the connection stays locked,
-    /// and a server that ends meanwhile leaves no row.
+    /// Adds a set whose files `keep` writes. The set becomes visible together with its files: the connection stays
+    /// locked, and a server that ends in between leaves no row.
     pub(crate) fn add(
         &self,
         new: &New,
@@ -151,7 +152,7 @@ impl Store {
         Ok(id)
     }
 
-    /// All sets, in the order of the queue.
+    /// All sets, in order of the queue.
     pub(crate) fn all(&self) -> Result<Vec<Set>, Problem> {
         let db = self.open_connection();
         let mut query = db.prepare_cached(&format!("SELECT {COLUMNS} FROM sets ORDER BY place, id"))?;
@@ -166,7 +167,7 @@ impl Store {
         found.ok_or_else(|| Problem::missing(format!("set {id}")))
     }
 
-    /// The set to play: one that was being played when the server ended, or the first that waits.
+    /// Next set to play: a set that was running when the server ended, otherwise the first queued one.
     pub(crate) fn next(&self) -> Result<Option<Set>, Problem> {
         let db = self.open_connection();
         let sql = format!(
@@ -191,7 +192,7 @@ impl Store {
         Ok(())
     }
 
-    /// Brings a set before all others that wait.
+    /// Moves a set before all others.
     pub(crate) fn first(&self, id: i64) -> Result<(), Problem> {
         self.open_connection().execute(
             "UPDATE sets SET place = (SELECT coalesce(min(place), 0) - 1 FROM sets) WHERE id = ?1",
@@ -205,7 +206,7 @@ impl Store {
         Ok(())
     }
 
-    /// Whether the commands of exactly this scenario text were confirmed.
+    /// Whether the commands of exactly this scenario were confirmed.
     pub(crate) fn is_confirmed(&self, hash: &str) -> Result<bool, Problem> {
         let db = self.open_connection();
         let found = db.query_row("SELECT 1 FROM confirmed WHERE hash = ?1", [hash], |_| Ok(())).optional()?;
@@ -275,7 +276,7 @@ mod tests {
         assert_eq!(store.next().unwrap().unwrap().id, c);
         let order: Vec<i64> = store.all().unwrap().into_iter().map(|set| set.id).collect();
         assert_eq!(order, [c, a, b]);
-        // Files that cannot be kept leave no set.
+        // A set whose files cannot be written is not added.
         assert!(store.add(&new("d"), |_| Err(Problem::machine("full".to_owned()))).is_err());
         assert_eq!(store.all().unwrap().len(), 3);
         store.remove(c).unwrap();

@@ -1,7 +1,5 @@
-//! Server-sent events: the list of sets at each change.
-//!
-//! Every event is the whole list, so a page that connects again, after a reload or a restart of the server, needs
-//! nothing from before.
+//! Server-sent events of the control tool: the whole list of sets with progress at each change, so that a page that
+//! reconnects needs no earlier event.
 
 use crate::App;
 use axum::extract::State;

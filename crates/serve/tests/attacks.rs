@@ -31,11 +31,11 @@ fn without_the_token_there_is_no_data() {
     ] {
         assert_eq!(status(&[("host", &host), ("authorization", wrong)]), 401, "{wrong}");
     }
-    // Not in the address either: addresses end up in logs.
+    // Not in the address either, since addresses appear in logs.
     let path = format!("/api/state?token={}", house.token);
     assert_eq!(house.send("GET", &path, &[("host", &host)], b"").status, 401);
     assert_eq!(house.ask("GET", "/api/state", &Value::Null).status, 200);
-    // The page itself holds no secret, and may load nothing from elsewhere.
+    // The page itself contains no secret, and may load nothing from elsewhere.
     let page = house.send("GET", "/", &[("host", &host)], b"");
     assert_eq!(page.status, 200);
     assert!(
@@ -68,7 +68,7 @@ fn pages_of_other_origins_and_names_are_refused() {
         assert_eq!(status(&host, &[("origin", origin)]), 403, "{origin}");
     }
     assert_eq!(status(&host, &[("sec-fetch-site", "cross-site")]), 403);
-    // DNS rebinding: the address is ours, the name is not.
+    // DNS rebinding: the server's address with another host name.
     for name in [
         "evil.example",
         &format!("evil.example:{}", house.port),
@@ -81,7 +81,7 @@ fn pages_of_other_origins_and_names_are_refused() {
         format!("GET /api/state HTTP/1.1\r\nauthorization: {token}\r\nconnection: close\r\n\r\n").as_bytes(),
     );
     assert_eq!(none.status, 421);
-    // A preflight gets no leave.
+    // A CORS preflight gets no permission.
     let asked = house.send(
         "OPTIONS",
         "/api/sets",
@@ -165,8 +165,8 @@ fn large_and_malformed_requests_are_bounded() {
     assert_eq!(house.ask("GET", "/api/state", &Value::Null).status, 200);
 }
 
-/// A thousand connections that say nothing, and one that says a byte a second: others are answered meanwhile as soon as
-/// a place is free, and every silent one is closed.
+/// A thousand silent connections, and one that sends a byte per second: other clients are answered as soon as a place
+/// is free, and every silent connection is closed.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "a test of real time")]
 fn a_thousand_connections_do_not_keep_the_server() {
@@ -178,7 +178,7 @@ fn a_thousand_connections_do_not_keep_the_server() {
     let mut slow = silent.pop().unwrap();
     let mut answered = None;
     while begun.elapsed() < Duration::from_secs(60) {
-        // A connection beyond the bound is closed at once: the client comes again.
+        // A connection beyond the limit is closed at once; the client connects again.
         let _ = slow.write_all(b"G");
         let mut stream = house.connect();
         let asked = format!(
@@ -211,7 +211,7 @@ fn a_thousand_connections_do_not_keep_the_server() {
 fn a_body_that_never_comes_is_given_up() {
     let (_home, house) = open(&[]);
     let mut stream = house.connect();
-    // The head is complete and the body is not: the handler waits for it, and others are served.
+    // The head is complete and the body is not: the handler waits for it, and other clients are served.
     let head = format!(
         "POST /api/check HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{{",
         house.port, house.token
@@ -241,7 +241,7 @@ fn a_reader_changes_nothing() {
     assert!(std::fs::read_dir(home.path().join("scenarios")).unwrap().next().is_none());
 }
 
-/// A command runs only after its text was confirmed, and each text is confirmed for itself.
+/// A command runs only after its text was confirmed, and each text is confirmed separately.
 #[test]
 fn no_command_runs_that_was_not_confirmed() {
     let (home, house) = open(&[]);
@@ -256,7 +256,7 @@ fn no_command_runs_that_was_not_confirmed() {
     }
     assert_eq!(house.ask("POST", "/api/look", &json!({ "text": text })).status, 400);
     assert!(!marker.exists());
-    // Confirmed: it is queued. Another text is another question.
+    // Confirmed: it is queued. Another text needs its own confirmation.
     let confirmed =
         house.ask("POST", "/api/sets", &json!({ "text": text, "clock": "virtual", "confirm": true }));
     assert_eq!(confirmed.status, 200);
@@ -264,7 +264,7 @@ fn no_command_runs_that_was_not_confirmed() {
     assert_eq!(house.ask("POST", "/api/sets", &json!({ "text": other, "clock": "virtual" })).status, 409);
 }
 
-/// Names from outside come back as text in JSON and escaped in markup.
+/// Names from outside are returned as text in JSON and escaped in markup.
 #[test]
 fn hostile_names_stay_text() {
     let (_home, house) = open(&[]);
@@ -276,7 +276,7 @@ fn hostile_names_stay_text() {
     assert!(!html.contains("<img") && !html.contains("<script>alert") && html.contains("&lt;img"), "{html}");
 }
 
-/// A head and a body that come a byte at a time are given up too, however long they keep coming.
+/// A head and a body sent one byte at a time are rejected after the time limit, also while bytes still arrive.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "a test of real time")]
 fn requests_that_trickle_are_given_up() {
@@ -295,7 +295,7 @@ fn requests_that_trickle_are_given_up() {
         for (stream, ended) in streams.iter_mut().zip(&mut ended) {
             stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
             let mut answer = [0; 64];
-            // An answer or the end of the connection; a read that finds nothing waits on.
+            // An answer or the end of the connection; a read without data waits again.
             let closed = stream.write_all(&byte).is_err() || stream.read(&mut answer).is_ok();
             if closed && ended.is_none() {
                 *ended = Some(begun.elapsed());
@@ -309,7 +309,7 @@ fn requests_that_trickle_are_given_up() {
     assert!(head < Duration::from_secs(30) && body < Duration::from_secs(30));
 }
 
-/// Every string of an answer that the page takes for markup.
+/// Every string of an answer that the page uses as markup.
 fn markup(answer: &Value, found: &mut Vec<String>) {
     match answer {
         Value::Object(fields) => fields.iter().for_each(|(key, value)| match value {
@@ -354,7 +354,7 @@ fn hostile_text_in_every_field_stays_text() {
         assert!(text.contains("onerror"), "{field}");
         for route in ["check", "look"] {
             let answer = house.ask("POST", &format!("/api/{route}"), &json!({ "text": text }));
-            // JSON, and never sniffed to be anything else.
+            // Declared as JSON, with content sniffing disabled.
             assert!(answer.head.contains("application/json") && answer.head.contains("nosniff"), "{field}");
             let mut html = Vec::new();
             markup(&answer.json(), &mut html);
@@ -365,7 +365,7 @@ fn hostile_text_in_every_field_stays_text() {
         let answer = house.ask("POST", "/api/sets", &set).json();
         if let (Some(id), Some(_)) = (answer["id"].as_i64(), house::williwaw()) {
             let done = house.wait(id, "done");
-            // One word for the shell, with no end of it in the middle.
+            // One word for the shell, without a terminating quote inside it.
             let line = done["commands"][1].as_str().unwrap();
             assert!(line.contains("'<img") && line.matches('\'').count() == 2, "{line}");
             let page = house.ask("GET", &format!("/api/sets/{id}/export"), &Value::Null);
@@ -378,7 +378,7 @@ fn hostile_text_in_every_field_stays_text() {
     assert!(drawn > 0, "nothing was drawn, so nothing was tried");
 }
 
-/// Names inside a capture: of its interfaces.
+/// Names inside a capture, of its interfaces, stay text.
 #[test]
 fn hostile_names_in_a_capture_stay_text() {
     let Some(williwaw) = house::williwaw() else { return };

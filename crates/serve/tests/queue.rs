@@ -1,4 +1,4 @@
-//! The queue over restarts of servers: finished repetitions survive the kill of any process.
+//! Queue of sets over restarts of the server: completed repetitions survive the kill of any process.
 
 mod house;
 
@@ -19,7 +19,7 @@ fn journal(home: &Path, id: i64) -> std::path::PathBuf {
     home.join(format!("sets/{id}/run/flows.journal"))
 }
 
-/// Waits until the set has written something.
+/// Waits until the set has written to its journal.
 #[allow(clippy::disallowed_methods, reason = "a test of real processes")]
 fn begun(home: &Path, id: i64) {
     for _ in 0..600 {
@@ -54,7 +54,7 @@ fn the_case_study_through_the_tool() {
     assert!(of("segments_retransmitted", "median") > of("segments_dropped", "median"));
     assert_eq!(done["commands"][1], "williwaw run study.toml --reps 20");
 
-    // The page of it opens by itself; the picture and the film are those of the library.
+    // The exported page is complete without the server; the picture and the film equal those of the library.
     let page = house.ask("GET", &format!("/api/sets/{id}/export"), &Value::Null);
     let html = String::from_utf8_lossy(&page.body).into_owned();
     assert!(
@@ -64,14 +64,14 @@ fn the_case_study_through_the_tool() {
     let film = house.ask("GET", &format!("/api/sets/{id}/film?rep=3"), &Value::Null).json();
     assert!(film["hops"]["link"].as_array().unwrap().len() > 500);
     assert_eq!(film["links"][1], "gsm.down");
-    // Of another set under the same weather it says the difference.
+    // A comparison with another set under the same weather gives the difference.
     let other = add(&house, &STUDY.replace("limit = \"7 packets\"", "limit = \"20 packets\""), 20);
     house.wait(other, "done");
     let compared = house.ask("GET", &format!("/api/compare?a={id}&b={other}"), &Value::Null).json();
     assert_eq!(compared["schema"], "williwaw-compare/1", "{compared}");
 }
 
-/// Pause, resume, stop: finished repetitions are kept, and the final result is that of an undisturbed run.
+/// Pause, resume, stop: completed repetitions are kept, and the final result equals that of an undisturbed run.
 #[test]
 fn a_set_is_paused_and_continued() {
     let Some(williwaw) = house::williwaw() else { return };
@@ -85,7 +85,7 @@ fn a_set_is_paused_and_continued() {
     let paused = house.wait(id, "paused");
     let some = medians(&paused)["completion_time_s"]["n"].as_u64().unwrap();
     assert!(some > 0 && some < 4000, "{some}");
-    // The next has its turn meanwhile.
+    // The next set is played meanwhile.
     house.wait(second, "done");
     house.ask("POST", &format!("/api/sets/{id}/ask/resume"), &json!({}));
     let done = house.wait(id, "done");
@@ -104,8 +104,8 @@ fn a_set_is_paused_and_continued() {
     assert!(!home.path().join(format!("sets/{second}")).exists());
 }
 
-/// The server is killed in the middle, and then its set's process too: the next server finishes the set, with every
-/// repetition once; a token that was handed out stays good.
+/// The server is killed during a set, then the set's process too: the next server completes the set, with every
+/// repetition once; a token issued earlier remains valid.
 #[test]
 fn a_killed_server_loses_nothing() {
     if house::williwaw().is_none() {
@@ -118,7 +118,7 @@ fn a_killed_server_loses_nothing() {
     let waiting = add(&house, STUDY, 3);
     begun(home.path(), first);
     house.kill();
-    // The process of the set goes on, and the next server waits for it.
+    // The set's process continues, and the next server waits for it.
     let house = House::start(home.path(), &[]);
     assert_eq!(house.token, token);
     let done = house.wait(first, "done");
@@ -156,7 +156,7 @@ fn two_servers_do_not_share_a_folder() {
     assert!(String::from_utf8_lossy(&second.stderr).contains("another `williwaw serve` uses"));
 }
 
-/// Text to form and back: an edit by path, the reader's mistakes at the place in the text and in the form.
+/// Text to form and back: an edit by path; errors of the scenario reader at their place in the text and in the form.
 #[test]
 fn text_and_form_say_the_same() {
     let home = tempfile::tempdir().unwrap();
@@ -179,13 +179,13 @@ fn text_and_form_say_the_same() {
     assert_eq!(house.ask("GET", "/api/scenarios/my%20study", &Value::Null).json()["text"], STUDY);
 }
 
-/// A download by the kernel's own TCP, about half a second each in real time.
+/// Scenario of a download by the kernel's TCP, which takes about half a second of real time.
 const REAL: &str = "williwaw = 1\n[[hop]]\nname = \"radio\"\nbetween = [\"server\", \"phone\"]\nrate = \"1 Mbit/s\"\n\
     delay = \"20 ms\"\nqueue = \"unlimited\"\n[[flow]]\nname = \"download\"\nfrom = \"server\"\nto = \"phone\"\n\
     transport = \"linux\"\napp = { bulk = { bytes = \"30 kB\" } }\n[run]\nlimit = \"20 s\"\n";
 
-/// Sets in real time, in namespaces: run to the end with the kernels' results; paused, the server killed in the pause,
-/// continued by the next server.
+/// Sets in real time, in network namespaces: run to the end with the kernels' results; paused, the server killed
+/// during the pause, continued by the next server.
 #[test]
 fn a_set_in_real_time_is_played_and_survives_the_server() {
     if house::williwaw().is_none() {
@@ -206,7 +206,7 @@ fn a_set_in_real_time_is_played_and_survives_the_server() {
         ["done", "failed"].contains(&set["state"].as_str().unwrap()).then_some(set)
     });
     if ended["state"] == "failed" {
-        // A machine without rights or devices says so; everything else is a fault.
+        // A machine without rights or devices reports this; everything else is a fault.
         let doctor = house.ask("GET", "/api/doctor", &Value::Null).json();
         assert_eq!(doctor["good"], false, "{ended}: {doctor}");
         println!("skipped: this machine cannot emulate: {}", ended["message"]);
@@ -216,12 +216,12 @@ fn a_set_in_real_time_is_played_and_survives_the_server() {
     let metrics = medians(&done);
     assert_eq!(metrics["download_time_s"]["n"], 2, "{metrics}");
     let time = metrics["download_time_s"]["median"].as_f64().unwrap();
-    // 21 packets of 1500 bytes at 1 Mbit/s and three times 20 ms at least.
+    // At least 21 packets of 1500 bytes at 1 Mbit/s, and three times 20 ms.
     assert!(time > 0.3 && time < 10.0, "{time}");
     assert!(done["record"]["emulation"]["faithful"].is_boolean(), "{}", done["record"]);
     assert_eq!(done["commands"][1], "williwaw emulate real.toml --reps 2");
 
-    // Paused between repetitions, and the server gone meanwhile.
+    // Paused between repetitions, and the server killed meanwhile.
     let second = add(&house, 12);
     until(|| {
         // No table before the first repetition.
@@ -239,7 +239,7 @@ fn a_set_in_real_time_is_played_and_survives_the_server() {
     assert_eq!(medians(&done)["download_time_s"]["n"], 12);
 }
 
-/// Asks again until there is an answer.
+/// Repeats a query until there is an answer.
 #[allow(clippy::disallowed_methods, reason = "a test of real processes")]
 fn until<T>(mut asked: impl FnMut() -> Option<T>) -> T {
     for _ in 0..1800 {

@@ -1,11 +1,12 @@
-//! Time-sequence picture of one direction of a captured SCTP association: DATA chunks by their numbers.
+//! Time-sequence picture of one direction of a captured SCTP association: DATA chunks by TSN, SACKs, timeouts, fast
+//! retransmits.
 
 use crate::frame::Frame;
 use analyse::association::{Association, ResendReason, TimeoutVerdict};
 use base::Time;
 use report::{Ack, FastRetransmit, Picture, SegmentKind, Sent, Timeout, Truth};
 
-/// Draws the direction that carried more, on a clock that begins at `start`.
+/// Picture of the direction with more user data; t = 0 is `start`.
 pub fn picture(association: &Association, start: Time, frame: Frame) -> Picture {
     let at = |t: Time| t.as_secs_f64() - start.as_secs_f64();
     let main = association.main();

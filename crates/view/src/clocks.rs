@@ -1,46 +1,46 @@
-//! Clock offset and drift between two captures.
+//! Clock offset and drift between two captures of one connection (`Clocks`), from packets that both contain.
 //!
-//! Packets are matched by content. The fastest packets of an interval bound the offset in each direction.
-//! If the bounds of several intervals follow a line steeper than their width, the clocks drift.
+//! The fastest packets of an interval bound the offset in each direction. If the bounds of several intervals follow a
+//! line that is steeper than their width, the clocks drift.
 
 use crate::View;
 use analyse::join::Sighting;
 use base::Time;
 use std::collections::BTreeMap;
 
-/// Two clocks.
+/// Offset and drift between the clocks of two captures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clocks {
-    /// Offset of the receiver's clock at the first packet matched, s; positive: ahead.
+    /// Offset at the first matched packet: clock of the other capture less clock of the first capture, s.
     pub ahead_s: f64,
-    /// Error bound of the offset, s: the split of the minimum round trip over both directions is unknown.
+    /// Error bound of the offset, s: the shares of both directions in the minimum round trip are unknown.
     pub within_s: f64,
-    /// Drift, microseconds per second, if significant.
+    /// Drift of the other clock, us/s, if significant.
     pub drift_ppm: Option<f64>,
-    /// The first packet that was matched, on the first clock.
+    /// Time of the first matched packet, on the clock of the first capture.
     from: Time,
 }
 
 impl Clocks {
-    /// A time of the other clock on the first one.
+    /// Converts a time of the other capture to the clock of the first capture.
     pub fn here(&self, there: Time) -> Time {
         let t = there.as_nanos() as f64 - self.ahead_s * 1e9;
         let since = t - self.from.as_nanos() as f64;
         let drift = self.drift_ppm.unwrap_or(0.0) * 1e-6;
-        // Nanoseconds since 1970 have more digits than a double: only differences may be rounded.
+        // Nanoseconds since 1970 exceed the precision of a double, so only differences are rounded.
         let correction = -self.ahead_s * 1e9 - since * drift;
         Time::from_nanos(there.as_nanos().saturating_add_signed(correction.round() as i64))
     }
 }
 
-/// Stretches of time that are looked at one by one.
+/// Number of intervals into which a capture is divided.
 const PARTS: usize = 8;
 /// Least number of packets in each direction for an interval to count.
 const FEWEST: usize = 4;
 
 type Mark = (u64, u64, u32, Option<u16>, Option<u32>);
 
-/// For each packet that is one of a kind in both: its time here and there.
+/// Packets that occur exactly once in both captures: time in each, ascending.
 fn pairs(here: &[Sighting], there: &[Sighting], shift: i64, back: i64) -> Vec<(Time, Time)> {
     let mark = |s: &Sighting, shift: i64, back: i64| -> Mark {
         let moved = |n: u64| n.saturating_add_signed(shift);
@@ -64,12 +64,12 @@ fn pairs(here: &[Sighting], there: &[Sighting], shift: i64, back: i64) -> Vec<(T
     out
 }
 
-/// Nanoseconds that `there` is ahead of `here`.
+/// Difference of the two times of a packet, ns.
 fn ahead(&(here, there): &(Time, Time)) -> f64 {
     (there.as_nanos() as i64).wrapping_sub(here.as_nanos() as i64) as f64
 }
 
-/// Clock offset and drift; none if the two captures share too few packets.
+/// Clock offset and drift; None if the two captures share too few packets.
 pub fn clocks(view: &View<'_>) -> Option<Clocks> {
     let (there, back_there) = view.there()?;
     let (here, back_here) = (view.data(), &view.flow.directions[1 - view.direction]);
@@ -101,8 +101,8 @@ pub fn clocks(view: &View<'_>) -> Option<Clocks> {
     Some(clocks)
 }
 
-/// Bounds of the offset from packets between two times: below the value of the fastest forward packet, above that of
-/// the fastest reverse packet.
+/// Bounds of the offset, ns, from the packets between two times: the smallest difference of forward packets is the
+/// upper bound, the largest difference of reverse packets the lower bound.
 fn bounds(forth: &[(Time, Time)], back: &[(Time, Time)], from: Time, to: Time) -> Option<(f64, f64)> {
     let within = |p: &&(Time, Time)| p.0 >= from && p.0 <= to;
     let forth: Vec<f64> = forth.iter().filter(within).map(ahead).collect();
@@ -115,8 +115,8 @@ fn bounds(forth: &[(Time, Time)], back: &[(Time, Time)], from: Time, to: Time) -
     Some((low, high))
 }
 
-/// A line through the middles of the bounds, by least squares: its value at 0 and its slope; none unless it rises or
-/// falls by more than its points scatter and a tenth of the bounds' width.
+/// Least-squares line through the midpoints of the bounds: value at 0, and slope. None unless the line rises or falls
+/// by more than four times its scatter and a tenth of the bounds' width.
 fn drift(parts: &[(f64, f64, f64)]) -> Option<(f64, f64)> {
     if parts.len() < PARTS / 2 {
         return None;
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
     use base::Span;
 
-    /// Packets forth and back over 100 s whose delays vary, seen by clocks of which one is ahead and gains.
+    /// Packets in both directions over 100 s with varying delays, for clocks with an offset and a drift.
     fn seen(ahead_ns: i64, ppm: f64) -> [Vec<(Time, Time)>; 2] {
         let base = 1_700_000_000_000_000_000u64;
         let there = |t: u64| {
@@ -185,7 +185,7 @@ mod tests {
         let from = Time::from_nanos(1_700_000_000_000_000_000);
         let clocks = Clocks { ahead_s: 2.5, within_s: 0.0, drift_ppm: Some(100.0), from };
         assert_eq!(clocks.here(from + Span::from_millis(2500)), from);
-        // After 1000 s the other clock shows 100 ms more.
+        // After 1000 s the other clock is ahead by another 100 ms.
         let later = from + Span::from_millis(1_000_000);
         let shown = later + Span::from_millis(2600);
         let back = clocks.here(shown).as_nanos() as i64 - later.as_nanos() as i64;

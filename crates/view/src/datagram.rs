@@ -1,13 +1,13 @@
-//! Picture of a UDP flow of a capture: rate of both directions; of QUIC with a spin bit its round trips.
+//! Charts of a captured UDP flow: rate of both directions with silences, and RTT by the spin bit of QUIC.
 
 use crate::frame::Frame;
 use analyse::datagram::{DatagramDirection, DatagramFlow, Quic, SpinBit};
 use base::Time;
 use report::{Chart, Ink, Interval, Panel, Series, Style};
 
-/// Bins of a picture.
+/// Number of bins of a rate chart.
 const BINS: usize = 120;
-/// Less is no bin, seconds.
+/// Least width of a bin, s.
 const LEAST_BIN: f64 = 0.01;
 
 fn seconds(start: Time, t: Time) -> f64 {
@@ -20,7 +20,7 @@ fn window(flow: &DatagramFlow, start: Time, frame: &Frame) -> (f64, f64) {
     (from, if until > from { until } else { from + 0.1 })
 }
 
-/// Bits a second in bins of equal width.
+/// Rate in bins of equal width, bit/s.
 fn rate(direction: &DatagramDirection, start: Time, (from, until): (f64, f64)) -> Vec<[f64; 2]> {
     let width = ((until - from) / BINS as f64).max(LEAST_BIN);
     let bins = ((until - from) / width).ceil().max(1.0) as usize;
@@ -37,11 +37,11 @@ fn rate(direction: &DatagramDirection, start: Time, (from, until): (f64, f64)) -
     points
 }
 
-/// The rate of both directions, silences shaded. Datagrams have to be kept by the analyser.
+/// Rate of both directions with silences as intervals. Requires that the analyser stored the datagrams.
 pub fn rates(flow: &DatagramFlow, start: Time, frame: Frame) -> Chart {
     let (from, until) = window(flow, start, &frame);
     let directions = [0, 1].map(|i: usize| Series {
-        // Short: a legend has room for two names.
+        // The legend has space for two short names.
         name: format!("to {}", flow.ends[1 - i]),
         ink: if i == flow.main() { Ink::Main } else { Ink::Other },
         style: Style::Stairs,
@@ -54,7 +54,7 @@ pub fn rates(flow: &DatagramFlow, start: Time, frame: Frame) -> Chart {
     chart(frame, (from, until), "rate", "bit/s", directions.into(), silences.collect(), subtitle(flow))
 }
 
-/// Round trips by the spin bit; none where it does not spin.
+/// RTT samples by the spin bit; None if the spin bit is not in use.
 pub fn round_trips(flow: &DatagramFlow, start: Time, frame: Frame) -> Option<Chart> {
     let Some(Quic { spin: SpinBit::Spins(spin), .. }) = &flow.quic else { return None };
     let (from, until) = window(flow, start, &frame);
@@ -75,7 +75,7 @@ pub fn round_trips(flow: &DatagramFlow, start: Time, frame: Frame) -> Option<Cha
     Some(chart(frame, (from, until), "round trips", "s", vec![series], Vec::new(), said))
 }
 
-/// Protocol, packets and bytes of both directions.
+/// Protocol, datagrams and bytes of both directions, for the caption.
 fn subtitle(flow: &DatagramFlow) -> String {
     let protocol = if flow.quic.is_some() { "QUIC" } else { "UDP" };
     let [a, b] = &flow.directions;

@@ -1,26 +1,23 @@
-//! Event log of an emulation as layer tracks.
-//!
-//! The events that `emulate --events` writes, one JSON object a line, as rows of layers: a row for each place of the
-//! path, with its losses, its states, the frames it repeated, and the times in which it stood
-//! still with packets inside.
+//! Event log of an emulation (`emulate --events`, one JSON object a line) as lower-layer tracks of a picture: one per
+//! element, with drops, marks, states, repeated frames, stalls.
 
 use crate::layers::TableError;
 use report::{Layer, LayerEvent};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Most rows drawn; more could not be distinguished.
+/// Upper limit of events of one element.
 const MOST: usize = 100_000;
 
 /// State of an element while its log is read.
 #[derive(Default)]
 struct Place {
     events: Vec<LayerEvent>,
-    /// Start of service of each packet inside; none: it waits.
+    /// Packets in the element with the start of their service; None: waiting.
     inside: BTreeMap<u64, Option<f64>>,
-    /// Times from the beginning of service to the far end, s.
+    /// Times from the start of service to delivery, s.
     crossings: Vec<f64>,
-    /// Stretches without any progress although packets were inside.
+    /// Intervals between two movements of packets while packets were inside.
     gaps: Vec<(f64, f64)>,
     progress: f64,
     /// Index in `events` of the current state of each state machine.
@@ -28,7 +25,7 @@ struct Place {
 }
 
 impl Place {
-    /// The count may have changed; between two calls it was constant.
+    /// Records that a packet moved at `t`.
     fn moved(&mut self, t: f64) {
         if !self.inside.is_empty() {
             self.gaps.push((self.progress, t));
@@ -79,7 +76,7 @@ impl Place {
         }
     }
 
-    /// Times in which nothing moved for more than twice as long as nine in ten packets need to cross.
+    /// Adds intervals without movement as stalls: those longer than twice the 90th percentile of the crossing times.
     fn stalls(&mut self) {
         self.crossings.sort_by(f64::total_cmp);
         let Some(&usual) = self.crossings.get(self.crossings.len().saturating_sub(1) * 9 / 10) else {
@@ -98,10 +95,11 @@ impl Place {
     }
 }
 
-/// Reads a log; `shift` (s) is added to every time. Events of the transport are left out.
+/// Reads a log; `shift` (s) is added to all times. Events of the transport are ignored.
 ///
 /// # Errors
-/// [`TableError`] for the first line that makes no sense. An incomplete last line is ignored: its writer was killed.
+/// [`TableError`] for the first invalid line. An incomplete last line is ignored, since its writer may have been
+/// killed.
 pub fn read(text: &str, shift: f64) -> Result<Vec<Layer>, TableError> {
     let mut places: Vec<(String, Place)> = Vec::new();
     let mut last = 0.0;

@@ -1,4 +1,5 @@
-//! Frame of a picture: title, subtitle, stretch of time, timeouts and delay spikes of one direction.
+//! Common parts of the pictures of a captured connection (`Frame`): title, time range, timeouts, delay spikes,
+//! endpoints, subtitle.
 
 use crate::{View, clocks, stream};
 use analyse::RecoveryVerdict;
@@ -6,30 +7,30 @@ use analyse::capture_point::Side;
 use analyse::flow::SpikeKind;
 use report::{Interval, Layer, Timeout, Truth};
 
-/// Content of a picture beside the captured packets.
+/// Title, time range and lower-layer events of a picture.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
-    /// Heading.
+    /// Title; may be empty.
     pub title: String,
-    /// Events of lower layers.
+    /// Tracks of lower-layer events.
     pub layers: Vec<Layer>,
-    /// Left end of the time axis, s from the first packet; none: the connection's beginning.
+    /// Left end of the time axis, s from the first packet; None: start of the connection.
     pub from: Option<f64>,
-    /// Right end; none: its end.
+    /// Right end of the time axis, s from the first packet; None: end of the connection.
     pub until: Option<f64>,
 }
 
-/// The time range shown: the requested one, else the connection's.
+/// Time range of a picture, s: as requested, or the connection's.
 pub fn window(view: &View<'_>, frame: &Frame) -> (f64, f64) {
     let (first, last) = (view.at(view.flow.first), view.at(view.flow.last));
-    // A connection that begins with the capture begins at 0.
+    // A connection that begins with the capture is drawn from 0.
     let first = if first < 0.05 * last { 0.0 } else { first };
     let from = frame.from.unwrap_or(first);
     let until = frame.until.unwrap_or(last);
     (from, if until > from { until } else { from + 1e-3 })
 }
 
-/// The timeouts of this direction.
+/// Timeouts of the direction shown.
 pub fn timeouts(view: &View<'_>) -> Vec<Timeout> {
     view.data()
         .timeouts
@@ -45,7 +46,7 @@ pub fn timeouts(view: &View<'_>) -> Vec<Timeout> {
         .collect()
 }
 
-/// Intervals without any ACK.
+/// Silences of the path: intervals without ACKs although data were outstanding.
 pub fn spikes(view: &View<'_>) -> Vec<Interval> {
     let name = |kind| match kind {
         SpikeKind::Delay => "delay spike",
@@ -58,7 +59,7 @@ pub fn spikes(view: &View<'_>) -> Vec<Interval> {
         until: view.at(s.until),
         name: name(s.kind).to_owned(),
     };
-    // A pause by the sender's own timer is no evidence of a path disturbance.
+    // A silence because of the sender's own timer is no evidence of a disturbed path.
     view.data().spikes.iter().filter(|s| s.kind != SpikeKind::Timer).map(of).collect()
 }
 
@@ -70,13 +71,13 @@ pub(crate) fn truth(kind: RecoveryVerdict) -> Truth {
     }
 }
 
-/// From whom to whom.
+/// Sender and receiver of the direction shown.
 pub fn ends(view: &View<'_>) -> (String, String) {
     let (client, server) = (view.flow.client.to_string(), view.flow.server.to_string());
     if view.direction == 0 { (client, server) } else { (server, client) }
 }
 
-/// One line: the ends, how much, how long, where it was captured, how the clocks stand.
+/// Subtitle: endpoints, delivered bytes, duration, capture point, clock offset.
 pub fn subtitle(view: &View<'_>, clocks: Option<&clocks::Clocks>) -> String {
     let direction = view.data();
     let (from, to) = ends(view);

@@ -1,29 +1,29 @@
-//! Lower-layer event table (`time_s,event`).
+//! Table of lower-layer events (CSV): reader and writer, and panels of numbered events.
 //!
-//! A table in the manner of CSV, one event a line: `time_s,event`, and as far as they are known `until_s`, `detail`,
-//! `layer`, `number`. The first line names the columns; their order is free.
+//! Each line has one event: `time_s,event`, and optionally `until_s`, `detail`, `layer`, `number`. The first line
+//! names the columns, in any order.
 
 use report::{Ink, Layer, LayerEvent, Panel, Series, Style};
 use std::collections::BTreeMap;
 
-/// Why a table cannot be read.
+/// Error in a table, with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableError {
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// Error.
+    /// Description of the error.
     pub why: String,
 }
 
-/// The columns that are known.
+/// Known columns.
 const COLUMNS: [&str; 6] = ["time_s", "event", "until_s", "detail", "layer", "number"];
-/// Most lines drawn; more could not be distinguished.
+/// Upper limit of events in a table.
 const MOST: usize = 100_000;
 
-/// Reads a table. Events without a layer of their own belong to `name`; `shift` (s) is added to every time.
+/// Reads a table. Events without a layer are assigned to the layer `name`; `shift` (s) is added to all times.
 ///
 /// # Errors
-/// [`TableError`] for the first line that makes no sense.
+/// [`TableError`] for the first invalid line.
 pub fn read(text: &str, name: &str, shift: f64) -> Result<Vec<Layer>, TableError> {
     let mut lines = text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty() && !l.starts_with('#'));
     let (at, head) = lines.next().ok_or(TableError { line: 1, why: "the table is empty".to_owned() })?;
@@ -85,7 +85,7 @@ pub fn read(text: &str, name: &str, shift: f64) -> Result<Vec<Layer>, TableError
     Ok(out)
 }
 
-/// The fields of a line; one may stand between quotation marks, where two of them are one (RFC 4180).
+/// Fields of a line; a field may be quoted, with doubled quotation marks inside (RFC 4180).
 fn fields(line: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     let mut quoted = false;
@@ -108,8 +108,8 @@ fn fields(line: &str) -> Vec<String> {
     out
 }
 
-/// Panels of numbered events: moves events with a number from their layers to one panel per layer. Dots have one
-/// colour for the first kind of event, another for the second, grey for the rest. Empty layers are removed.
+/// Moves events with a number from their layers to one panel per layer; empty layers are removed. The first kind of
+/// event has one colour, the second another, further kinds are grey.
 pub fn panels(layers: &mut Vec<Layer>) -> Vec<Panel> {
     let mut out = Vec::new();
     for layer in layers.iter_mut() {
@@ -135,7 +135,7 @@ pub fn panels(layers: &mut Vec<Layer>) -> Vec<Panel> {
     out
 }
 
-/// Writes layers as a table that [`read`] reads.
+/// Writes layers as a table for [`read`].
 pub fn write(layers: &[Layer]) -> String {
     let quote = |text: &str| {
         if text.contains([',', '"']) || text.trim() != text {
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// TA-06: radio blocks over their numbers, and blocks without one in a row of their own.
+    /// TA-06: numbered radio blocks form a panel, blocks without a number a track.
     #[test]
     fn what_is_counted_is_a_panel() {
         let text = "time_s,event,until_s,detail,layer,number\n0.1,TBF set-up,0.2,,rlc,\n0.2,block,,,rlc,0\n\

@@ -1,10 +1,10 @@
-//! Pictures of a captured connection: time sequence, RTT, throughput, outstanding data.
+//! Pictures of captured connections, associations, UDP flows and qlog traces: time sequence, values over time,
+//! lower-layer events, clock offset of two captures.
 //!
-//! The analyser's facts and verdicts as the pictures that a simulator's run has: [`sequence`] is the time-sequence
-//! picture, [`lines`] are round trips, throughput, data outstanding and windows, [`clocks`] brings two captures onto
-//! one clock, [`layers`] reads events below the transport.
+//! [`sequence`] draws the time-sequence picture, [`lines`] RTT, throughput, outstanding data and windows. [`clocks`]
+//! converts two captures to one clock; [`layers`], [`events`] and [`radio`] read events below the transport.
 //!
-//! All times of a picture are seconds from the capture's first packet, on the clock of the first capture.
+//! Times of a picture are seconds from the first packet of the first capture, on its clock.
 
 pub mod association;
 pub mod clocks;
@@ -21,26 +21,26 @@ pub mod sequence;
 use analyse::{Flow, FlowDirection};
 use base::Time;
 
-/// One direction of a captured connection.
+/// Direction of a captured connection, to be drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// The connection.
+    /// Connection.
     pub flow: &'a Flow,
-    /// Which direction: 0 from the client, 1 from the server.
+    /// Index of the direction: 0 from the client, 1 from the server.
     pub direction: usize,
-    /// The same connection in a capture of the other end.
+    /// The connection in a capture at the opposite end, if there is one.
     pub other: Option<&'a Flow>,
-    /// Wall-clock time of t = 0.
+    /// Capture time that is t = 0.
     pub start: Time,
 }
 
 impl View<'_> {
-    /// The direction that carried more.
+    /// Index of the direction with more payload.
     pub fn busier(flow: &Flow) -> usize {
         usize::from(flow.directions[1].data_bytes > flow.directions[0].data_bytes)
     }
 
-    /// The direction shown.
+    /// Report of the direction shown.
     pub fn data(&self) -> &FlowDirection {
         &self.flow.directions[self.direction]
     }
@@ -50,7 +50,7 @@ impl View<'_> {
         (t.as_nanos() as f64 - self.start.as_nanos() as f64) / 1e9
     }
 
-    /// The same direction as the capture of the other end has it.
+    /// Reports from the capture at the opposite end: of the direction shown, and of the reverse direction.
     pub(crate) fn there(&self) -> Option<(&FlowDirection, &FlowDirection)> {
         let other = self.other?;
         let direction = if other.client == self.flow.client { self.direction } else { 1 - self.direction };
@@ -58,7 +58,7 @@ impl View<'_> {
     }
 }
 
-/// An offset as a byte of the data: the SYN is not counted.
+/// Offset in the data, without the SYN.
 pub(crate) fn stream(seq: u64) -> u64 {
     seq.saturating_sub(1)
 }

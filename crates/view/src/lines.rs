@@ -1,24 +1,23 @@
-//! Values over time of one direction of a captured connection: round trips, throughput, data outstanding, the
-//! receiver's window.
+//! Charts of one direction of a captured connection over time: RTT, throughput, outstanding data, offered window.
 
 use crate::View;
 use crate::frame::{self, Frame};
 use report::{Chart, Ink, Panel, Series, Style};
 
-/// Which of them.
+/// Quantity of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// Round trips.
+    /// Round-trip times, s.
     Rtt,
-    /// Bits a second, sent and acknowledged.
+    /// Rate of sent and of acknowledged bytes, bit/s.
     Throughput,
-    /// Bytes sent and not acknowledged.
+    /// Outstanding data, bytes.
     Outstanding,
-    /// Window offered by the receiver.
+    /// Window offered by the receiver, bytes.
     Window,
 }
 
-/// Draws one.
+/// Chart of a quantity.
 pub fn chart(view: &View<'_>, line: Line, frame: Frame) -> Chart {
     let (from, until) = frame::window(view, &frame);
     let (panel, what) = match line {
@@ -29,7 +28,7 @@ pub fn chart(view: &View<'_>, line: Line, frame: Frame) -> Chart {
     };
     let mut panel = panel;
     for series in &mut panel.series {
-        // The value at the start of the window is kept.
+        // Stairs keep the value at the left end of the time range.
         let before = series.points.partition_point(|p| p[0] < from);
         let keep = if series.style == Style::Stairs { before.saturating_sub(1) } else { before };
         series.points.drain(..keep);
@@ -52,13 +51,13 @@ pub fn chart(view: &View<'_>, line: Line, frame: Frame) -> Chart {
     }
 }
 
-/// With a capital letter.
+/// Text with a capital first letter.
 pub(crate) fn heading(what: &str) -> String {
     let mut letters = what.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Caption of a line, one sentence.
+/// Caption of a chart: one sentence.
 fn caption(view: &View<'_>, line: Line, panel: &Panel) -> String {
     let direction = view.data();
     let most = panel.series.first().map_or(0.0, |s| s.points.iter().map(|p| p[1]).fold(0.0, f64::max));
@@ -94,12 +93,13 @@ fn caption(view: &View<'_>, line: Line, panel: &Panel) -> String {
     }
 }
 
-/// One sample for each acknowledgement with news: from the last segment it covers, if nothing that it covers was sent
-/// again (Karn); else that segment may have waited behind a hole.
+/// Panel of RTT samples: one for each ACK of new data, from the last segment that it covers, unless covered data were
+/// retransmitted (Karn's algorithm), since that segment may have waited behind a gap.
 pub fn rtt(view: &View<'_>) -> Panel {
     let direction = view.data();
     let mut points = Vec::new();
-    // Segments in the order of time; those in `open` are not acknowledged. `until`: sent again below this byte.
+    // Segments in order of time. `open`: first byte, end, send time, retransmitted or not, of segments that are not
+    // acknowledged.
     let mut sent = direction.transmissions.iter().peekable();
     let mut open: std::collections::VecDeque<(u64, u64, base::Time, bool)> = Default::default();
     for ack in direction.acks.iter() {
@@ -131,7 +131,7 @@ pub fn rtt(view: &View<'_>) -> Panel {
     Panel { unit: "seconds".to_owned(), series: vec![series] }
 }
 
-/// Bytes outstanding, and the receiver's advertised window.
+/// Panel of outstanding bytes, with the outstanding bytes at the first loss.
 pub fn outstanding(view: &View<'_>) -> Panel {
     let direction = view.data();
     let mut points: Vec<[f64; 2]> = Vec::new();
@@ -155,7 +155,7 @@ pub fn outstanding(view: &View<'_>) -> Panel {
             (None, None) => break,
         };
         let Some(t) = t else { break };
-        // Before the first ACK only bytes sent count: a capture may begin in the middle.
+        // Before the first ACK only bytes sent count, since a capture may begin in the middle of a connection.
         let low = if acked == 0 { direction.transmissions.first().map_or(0, |s| s.seq) } else { acked };
         let now = highest.saturating_sub(low) as f64;
         if points.last().is_none_or(|p| p[1] != now) {
@@ -176,7 +176,7 @@ pub fn outstanding(view: &View<'_>) -> Panel {
     Panel { unit: "bytes".to_owned(), series }
 }
 
-/// Receive window at present, and its history.
+/// Panel of the offered window and of the outstanding bytes.
 pub fn window(view: &View<'_>) -> Panel {
     let mut points: Vec<[f64; 2]> = Vec::new();
     for ack in &view.data().acks {
@@ -193,7 +193,7 @@ pub fn window(view: &View<'_>) -> Panel {
     panel
 }
 
-/// Bits a second in intervals of a hundredth of the picture: sent, resent included, and acknowledged.
+/// Panel of the rate in a hundred intervals, bit/s: sent (retransmissions included), and acknowledged.
 pub fn throughput(view: &View<'_>, from: f64, until: f64) -> Panel {
     let direction = view.data();
     let width = (until - from) / 100.0;
@@ -205,7 +205,7 @@ pub fn throughput(view: &View<'_>, from: f64, until: f64) -> Panel {
                 *slot += n;
             }
         }
-        // The last bin is the right edge alone.
+        // The last bin contains only the right edge.
         let edge = bytes.pop().unwrap_or(0);
         if let Some(last) = bytes.last_mut() {
             *last += edge;

@@ -1,7 +1,8 @@
-//! RLC/MAC blocks of a capture (GSMTAP) as lower-layer events: TBFs, runs of repeats, pauses, reports, assignments.
+//! RLC/MAC blocks of a GSMTAP capture as lower-layer events: TBFs, runs of repeated blocks, pauses, reports,
+//! assignments.
 //!
-//! Only the radio interface is known: a block whose number is not ahead of earlier ones of its TBF is a retransmission.
-//! A TBF is identified by direction and TFI (3GPP TS 44.060); it ends after [`OVER`] without a block.
+//! Only the radio interface is known: a block whose number is not ahead of earlier numbers of its TBF is a
+//! retransmission. A TBF is identified by direction and TFI (3GPP TS 44.060); it ends after [`OVER`] without a block.
 
 use ::radio::rlc::Numbering;
 use ::radio::wire::assignment::{self, Addressee, Assignment};
@@ -12,28 +13,28 @@ use ::radio::wire::message::{self, AckNack, Message};
 use report::{Layer, LayerEvent};
 use std::collections::BTreeMap;
 
-/// Idle time after which a TBF counts as released, s: T3192 is 1.5 s at most.
+/// Time without blocks after which a TBF counts as released, s: T3192 is at most 1.5 s.
 const OVER: f64 = 1.5;
-/// Minimum gap between data blocks that is drawn as a pause, s: a report and its repeats take less.
+/// Least gap between data blocks that is drawn as a pause, s: a report with its repetitions takes less.
 const PAUSE: f64 = 0.5;
-/// Repeats closer than this belong to one run, s.
+/// Largest gap between repeated blocks of one run, s.
 const RUN: f64 = 0.2;
-/// Blocks that are drawn at most.
+/// Upper limit of drawn blocks.
 const MOST: usize = 100_000;
 
-/// A TBF while it lasts.
+/// Open TBF.
 struct Tbf {
     from: f64,
     last: f64,
     blocks: u32,
     repeats: u32,
     slots: u8,
-    /// One after the highest number so far, not wrapped.
+    /// One past the highest block sequence number so far, unwrapped.
     next: u32,
     space: u32,
 }
 
-/// A run of repeats.
+/// Run of repeated blocks.
 #[derive(Clone, Copy)]
 struct Run {
     from: f64,
@@ -41,7 +42,7 @@ struct Run {
     blocks: u32,
 }
 
-/// One direction.
+/// TBFs, runs and events of one direction.
 #[derive(Default)]
 struct LayerDirection {
     tbfs: BTreeMap<u8, Tbf>,
@@ -52,7 +53,7 @@ struct LayerDirection {
     blocks: Vec<LayerEvent>,
 }
 
-/// Blocks of a capture, one after the other.
+/// Collector of the blocks of a capture.
 #[derive(Default)]
 pub struct Blocks {
     directions: [LayerDirection; 2],
@@ -67,7 +68,7 @@ fn event(t: f64, name: &str, detail: String) -> LayerEvent {
 }
 
 impl Tbf {
-    /// A number on the wire as it counts on; whether it was there before.
+    /// Unwrapped block sequence number, and whether the block is repeated.
     fn place(&mut self, wire: u32) -> (u32, bool) {
         let ahead = wire.wrapping_sub(self.next) & (self.space - 1);
         if ahead < self.space / 2 {
@@ -141,7 +142,7 @@ impl LayerDirection {
     }
 }
 
-/// A run of repeats is over.
+/// Ends a run of repeated blocks: adds its event.
 fn close(run: Option<Run>, events: &mut Vec<LayerEvent>) {
     if let Some(run) = run {
         let repeats = event(run.from, "repeats", format!("{} blocks", run.blocks));
@@ -150,7 +151,7 @@ fn close(run: Option<Run>, events: &mut Vec<LayerEvent>) {
 }
 
 impl Blocks {
-    /// A datagram to the GSMTAP port, captured at `t` (s). Contents other than RLC/MAC blocks are ignored.
+    /// Processes a GSMTAP datagram captured at `t` (s). Contents other than RLC/MAC blocks are ignored.
     pub fn take(&mut self, t: f64, datagram: &[u8]) {
         let Some((Payload::Block { up, slot, .. }, octets)) = gsmtap::read(datagram) else { return };
         let direction = &mut self.directions[usize::from(up)];
@@ -207,13 +208,13 @@ impl Blocks {
         }
     }
 
-    /// RLC/MAC blocks that were read.
+    /// Number of RLC/MAC blocks read.
     pub fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// Events, one layer for each direction and one for control messages; `drawn` adds each data block with its
-    /// number.
+    /// Tracks of events: one for each direction, one for control messages. `drawn`: also tracks with each data block
+    /// and its number.
     pub fn layers(mut self, drawn: bool) -> Vec<Layer> {
         let mut all = Vec::new();
         for (direction, name) in self.directions.iter_mut().zip(WAYS) {

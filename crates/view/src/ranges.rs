@@ -1,13 +1,13 @@
-//! Set of byte ranges that a picture has drawn.
+//! Set of byte ranges that have arrived (`Ranges`), to mark duplicate arrivals in a picture.
 
 use std::collections::BTreeMap;
 
-/// Ranges of bytes that do not touch.
+/// Disjoint byte ranges that do not touch: start and end of each.
 #[derive(Default)]
 pub(crate) struct Ranges(BTreeMap<u64, u64>);
 
 impl Ranges {
-    /// Adds `from..to`; true if all of it was there before.
+    /// Adds `from..to`; returns whether all of it was in the set before.
     pub(crate) fn add(&mut self, from: u64, to: u64) -> bool {
         if to <= from {
             return true;

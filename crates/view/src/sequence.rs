@@ -1,4 +1,5 @@
-//! Time-sequence picture of one direction of a captured connection.
+//! Time-sequence picture of one direction of a captured TCP connection: segments, ACKs, arrivals at the opposite end,
+//! timeouts, fast retransmits, delay spikes, panels.
 
 use crate::frame::{Frame, ends, spikes, subtitle, timeouts, truth, window};
 use crate::ranges::Ranges;
@@ -7,8 +8,8 @@ use analyse::Need;
 use analyse::flow::FlowDirection;
 use report::{Ack, FastRetransmit, Panel, Picture, Received, SegmentKind, Sent};
 
-/// Bytes of data in a full segment: the longest seen, or the peer's MSS if that is less: then the network card splits
-/// segments captured as one packet (TSO), and merges arriving segments (GRO).
+/// Payload of a full segment, bytes: the longest seen, or less by the peer's MSS, if offload captured several segments
+/// as one packet (TSO, GRO).
 fn segment(direction: &FlowDirection) -> u32 {
     const TIMESTAMPS: u32 = 12;
     let longest = direction.options.longest.max(1);
@@ -20,7 +21,7 @@ fn segment(direction: &FlowDirection) -> u32 {
     }
 }
 
-/// Draws it, with data outstanding and round trips below the sequence.
+/// Picture of the direction, with panels of outstanding data and RTT.
 pub fn picture(view: &View<'_>, frame: Frame) -> Picture {
     let direction = view.data();
     let (from, until) = window(view, &frame);
@@ -80,7 +81,7 @@ pub fn picture(view: &View<'_>, frame: Frame) -> Picture {
     picture
 }
 
-/// Arrivals in the capture of the other end, on the clock of this one.
+/// Arrivals in the capture of the opposite end, on the clock of the first capture.
 fn arrivals(view: &View<'_>, clocks: Option<&clocks::Clocks>) -> Vec<Received> {
     let (Some((there, _)), Some(clocks)) = (view.there(), clocks) else { return Vec::new() };
     let shift = i64::from(there.origin.wrapping_sub(view.data().origin) as i32);

@@ -1,5 +1,5 @@
-//! The claim: pictures of a capture show the analyser's verdicts, mark by mark, for any capture; and for captures of a
-//! simulated repetition, the truth.
+//! Pictures of a capture: they show the analyser's verdicts, mark by mark; for captures of a simulated repetition, the
+//! verdicts equal the truth.
 
 use analyse::{Analyser, Flow, Limits, Need, Observation, RecoveryVerdict, join};
 use base::Time;
@@ -30,7 +30,7 @@ fn read(bytes: impl std::io::Read) -> (Vec<(usize, Flow)>, Time) {
     (analyser.finish().into_iter().enumerate().collect(), start)
 }
 
-/// Marks of a kind in the picture and in the analysis.
+/// Number of marks of a kind in the picture equals that in the analysis.
 fn counts_agree(picture: &Picture, view: &View<'_>, name: &str) {
     let direction = view.data();
     let drawn = |kind| picture.sent.iter().filter(|e| e.kind == kind).count() as u64;
@@ -53,7 +53,7 @@ fn counts_agree(picture: &Picture, view: &View<'_>, name: &str) {
     assert_eq!(picture.spikes.len(), of_path, "{name}");
 }
 
-/// Captures by others, where they are at hand (TA-02).
+/// Public captures, where they are present (TA-02).
 #[test]
 fn what_others_captured_is_drawn_as_it_is_judged() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/captures");
@@ -71,13 +71,13 @@ fn what_others_captured_is_drawn_as_it_is_judged() {
                 let view = View { flow, direction, other: None, start };
                 let all = picture(&view, Frame::default());
                 counts_agree(&all, &view, &name);
-                // A window shows no more than the whole, and nothing outside it.
+                // A time window shows no more than the whole, and nothing outside it.
                 let (from, until) = (all.from + (all.until - all.from) / 3.0, all.until);
                 let part = picture(&view, Frame { from: Some(from), until: Some(until), ..Frame::default() });
                 assert!(part.sent.iter().all(|e| (from..=until).contains(&e.t)), "{name}");
                 assert_eq!(part.sent.len(), all.sent.iter().filter(|e| e.t >= from).count(), "{name}");
                 if all.sent.len() > 3000 {
-                    continue; // drawing the large ones again and again only takes time
+                    continue; // drawing the large captures repeatedly only takes time
                 }
                 for line in [Line::Rtt, Line::Throughput, Line::Outstanding, Line::Window] {
                     let chart = chart(&view, line, Frame::default());
@@ -129,7 +129,7 @@ fn both_ends_of_a_simulated_repetition_meet() {
         assert_eq!(of(&drawn, kind), of(&truth, kind), "{kind:?}");
     }
     assert_eq!(of(&drawn, report::SegmentKind::Unknown), 0);
-    // The gate of the scenario lies under the timeout that it caused.
+    // The scenario's interruption lies below the timeout that it caused.
     let layers =
         view::layers::read("time_s,event,until_s\n6,reselection,10\n90,later,\n", "radio", 0.0).unwrap();
     let under = report::under(&drawn.timeouts, &drawn.sent, &layers);

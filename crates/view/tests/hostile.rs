@@ -1,4 +1,4 @@
-//! The claim: no table of lower-layer events makes its reader panic or slow.
+//! Hostile lower-layer event tables and qlog files: none causes a panic or a slow reader.
 
 mod fuzz;
 
@@ -16,7 +16,7 @@ proptest! {
     }
 }
 
-/// The words of a qlog in any order, and any bytes.
+/// Names of a qlog in any order, and any bytes.
 fn words() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
         "{\"qlog_version\":\"0.4\",",
@@ -52,7 +52,7 @@ proptest! {
     }
 }
 
-/// A layer of its own for each of the most events that a table may have: was quadratic, 5 billion comparisons.
+/// Maximum number of events, each in its own layer; this was quadratic, with 5 billion comparisons.
 #[test]
 fn a_layer_for_each_event_is_read_in_linear_time() {
     let mut text = "time_s,event,layer\n".to_owned();

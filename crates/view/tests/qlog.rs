@@ -1,8 +1,8 @@
-//! qlogs of both formats and of older and newer names: the same connection gives the same packets, losses and round trips.
+//! qlog files in both formats, with older and newer names: the same connection gives equal packets, losses and RTTs.
 
 use view::qlog::{Qlog, Space, read};
 
-/// Three packets sent, the second called lost at 90 ms and acknowledged at 120 ms, the third never acknowledged.
+/// Three packets sent; the second is declared lost at 90 ms and acknowledged at 120 ms, the third never acknowledged.
 fn events(category: &str, metrics: &str) -> Vec<String> {
     let sent = |t: u32, number: u32| {
         format!(
@@ -74,7 +74,7 @@ fn both_formats_and_both_sets_of_names_are_read() {
     );
 }
 
-/// Times from the event before, and times of the epoch, are the same seconds.
+/// Times relative to the previous event and times since the epoch give equal seconds.
 #[test]
 fn times_come_in_three_formats() {
     let event = |t: &str| {

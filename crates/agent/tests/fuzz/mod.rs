@@ -23,7 +23,7 @@ use transport::app::{arrival_log, in_band};
 pub(crate) fn agent(bytes: &[u8]) {
     let Some((first, rest)) = bytes.split_first() else { return };
     match first & 7 {
-        // Pieces, as the line's frames bring them: two bytes with the length of each.
+        // Pieces of a message, as frames bring them: two bytes with the length of each.
         0 => {
             let (mut pieces, mut rest) = (Reassembly::default(), rest);
             while let Some((length, after)) = rest.split_first_chunk::<2>() {
@@ -67,7 +67,7 @@ pub(crate) fn agent(bytes: &[u8]) {
             }
             let _ = seen.lost();
         }
-        // Lists of an end, a line each: which, and a piece of it.
+        // Lists of an end, one per line: which list, and a piece of it.
         4 => {
             let mut end = EndResult::default();
             for line in rest.split(|byte| *byte == b'\n') {
@@ -159,7 +159,7 @@ fn heard(message: &Message, bytes: &[u8]) {
     assert_eq!(again.add(last), Ok(Some((message.clone(), bytes.to_vec()))));
 }
 
-/// A plan that was understood can be drawn from.
+/// An accepted workload plan can be drawn from.
 fn work(EndWork { app, draws, .. }: &EndWork) {
     match app {
         App::Requests(plan) => {

@@ -1,15 +1,16 @@
-//! Ways in which a capture is not whole: packets left out, doubled, cut, joined, put out of order, numbered anew.
+//! Changes that make a capture incomplete or altered: packets omitted, duplicated, truncated, merged, reordered,
+//! sequence numbers shifted.
 
 use analyse::Observation;
 use base::wire::flag;
 use base::{Span, Time};
 
-/// A packet, and its place in the whole capture.
+/// Packet with its index in the unchanged capture.
 pub type Changed = (usize, Observation);
-/// A change of a capture; the number makes its choices.
+/// Change of a capture; the number seeds its random choices.
 pub type Change = fn(&[Observation], u64) -> Vec<Changed>;
 
-/// Cause named in a headline.
+/// Cause named in the first sentence of a diagnosis.
 pub fn headline(what: &str) -> &'static str {
     const WORDS: [(&str, &str); 14] = [
         ("the timer expired though nothing", "spurious"),
@@ -30,7 +31,7 @@ pub fn headline(what: &str) -> &'static str {
     WORDS.iter().find(|(part, _)| what.contains(part)).map_or("path", |(_, name)| name)
 }
 
-/// A source of choices without state elsewhere.
+/// Random choices from a seed, without other state.
 struct Choice(u64);
 
 impl Choice {
@@ -62,7 +63,7 @@ fn without_one_in(all: &[Observation], number: u64, n: u64) -> Vec<Changed> {
     of(all).into_iter().filter(|_| !c.one_in(n)).collect()
 }
 
-/// Runs of packets left out, on average `long` of them, about one in ten packets.
+/// Omits runs of packets, `long` packets on average, about one in ten packets in total.
 fn without_runs(all: &[Observation], number: u64, long: u64) -> Vec<Changed> {
     let (mut c, mut out) = (Choice(number), false);
     let mut all = of(all);
@@ -108,7 +109,7 @@ fn some_doubled(all: &[Observation], number: u64, later: Span) -> Vec<Changed> {
     out
 }
 
-/// Whole files numbered anew: of sequence numbers and timestamps, so that they wrap in the middle.
+/// Shifts sequence numbers and timestamps so that they wrap around in the middle of the capture.
 fn wrapped(all: &[Observation]) -> Vec<Changed> {
     let ends = [all.first().map(|o| o.from()), all.first().map(|o| o.to())];
     let middle = |end: usize| {
@@ -133,7 +134,7 @@ fn wrapped(all: &[Observation]) -> Vec<Changed> {
     })
 }
 
-/// Segments that follow each other within so long are one, as cards and kernels put them together.
+/// Merges consecutive segments within a time, as network cards and kernels do.
 fn joined(all: &[Observation], within: Span) -> Vec<Changed> {
     let mut out: Vec<Changed> = Vec::new();
     for (i, o) in of(all) {
@@ -158,7 +159,7 @@ fn joined(all: &[Observation], within: Span) -> Vec<Changed> {
     out
 }
 
-/// Neighbours in the file change places, times stay with their packets.
+/// Exchanges the file positions of neighbouring packets; times stay with their packets.
 fn swapped(all: &[Observation], number: u64, n: u64, far: usize) -> Vec<Changed> {
     let mut c = Choice(number);
     let mut out = of(all);
@@ -170,7 +171,7 @@ fn swapped(all: &[Observation], number: u64, n: u64, far: usize) -> Vec<Changed>
     out
 }
 
-/// Shifts each time by a random amount up to the bound; the file is sorted by time again.
+/// Shifts each time by a random amount up to the bound, and sorts the packets by time.
 fn jittered(all: &[Observation], number: u64, most: Span) -> Vec<Changed> {
     let mut c = Choice(number);
     let mut out = each(all, |o| o.t += Span::from_nanos(c.next() % most.as_nanos().max(1)));
@@ -196,7 +197,7 @@ fn cut_options(all: &[Observation], syn_only: bool) -> Vec<Changed> {
     })
 }
 
-/// Only the blocks of SACK are cut off: timestamps come first on the wire.
+/// Truncates only the SACK blocks, since timestamps come first on the wire.
 fn cut_blocks(all: &[Observation], left: u8) -> Vec<Changed> {
     each(all, |o| {
         if o.head.sacks > left {

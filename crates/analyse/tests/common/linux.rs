@@ -1,4 +1,5 @@
-//! Transfers of a real kernel through the emulator, captured at both ends: packets, the emulator's verdicts, the kernel's counters.
+//! Transfers of a Linux kernel through the emulator, captured at both ends: packets, the emulator's verdicts, the
+//! kernel's counters.
 
 #![allow(dead_code, unreachable_pub, reason = "tests use parts of it")]
 
@@ -17,7 +18,7 @@ const UP: &str = "hop.radio.gate.pause.directions=\"up\"";
 const DROP: &str = "hop.radio.gate.pause.mode=\"drop\"";
 const SHORT_QUEUE: &str = "hop.radio.queue.drop-tail.limit=\"20 packets\"";
 
-/// Events, and options switched off.
+/// Impairments of the path, and TCP options disabled by sysctl.
 pub const TROUBLES: [(&str, &[&str]); 16] = [
     ("nothing", &[]),
     ("spike", &[SPIKE]),
@@ -42,7 +43,7 @@ const MORE: &str = "flow.download.app.bulk.bytes=\"400 kB\"";
 const SCATTERED: &str = "hop.radio.loss.noise.packets=\"12, 31, 32, 60, 90, 91, 92, 120, 150, 181\"";
 const OUTAGE: &str = "hop.radio.gate.pause.spikes=[[\"1 s\", \"400 ms\"]]";
 
-/// Shorter and faster paths: a capture at a host or router near the path, 6 to 50 ms from end to end.
+/// Shorter and faster paths, 6 to 50 ms from end to end: a capture at a host or router near the path.
 pub const SHORT_PATHS: [(&str, &[&str]); 12] = [
     ("6 ms, scattered losses", &[FAST, MORE, SCATTERED, "hop.radio.delay=\"6 ms\""]),
     ("10 ms, scattered losses, no SACK", &[FAST, MORE, SCATTERED, NO_SACK, "hop.radio.delay=\"10 ms\""]),
@@ -70,7 +71,7 @@ pub const SHORT_PATHS: [(&str, &[&str]); 12] = [
 const PAUSE: &str = "flow.download.app.bulk.read-pause=\"4 s\"";
 const SHORT: &str = "hop.radio.delay=\"20 ms\"";
 
-/// The receiving application reads nothing for a while, or slowly.
+/// The receiving application pauses or reads slowly.
 pub const CLOSED: [(&str, &[&str]); 10] = [
     ("closed window", &[PAUSE]),
     ("closed window, no timestamps", &[PAUSE, NO_STAMPS]),
@@ -84,16 +85,16 @@ pub const CLOSED: [(&str, &[&str]); 10] = [
     ("slow reader, no timestamps", &["flow.download.app.bulk.read-rate=\"60 kbit/s\"", NO_STAMPS]),
 ];
 
-/// A transfer.
+/// Transfer with its captures and counters.
 pub struct Played {
     pub truths: Vec<Retransmission>,
-    /// Retransmissions, timeouts, probes as the kernel counts them.
+    /// Retransmissions, timeouts and probes by the kernel's counters.
     pub kernel: [u64; 3],
-    /// What passed next to the sender, and next to the receiver.
+    /// Packets captured next to the sender, and next to the receiver.
     pub sides: [Vec<Observation>; 2],
 }
 
-/// Plays one kind.
+/// Runs one transfer with these scenario overrides.
 pub fn play(name: &str, set: &[&str]) -> Result<Played, String> {
     let fixed = [
         "flow.download.transport.linux.cc=\"cubic\"",
@@ -131,8 +132,8 @@ pub fn play(name: &str, set: &[&str]) -> Result<Played, String> {
     })
 }
 
-/// Runs all transfers at once, each in namespaces of its own; none without the rights. Transfers that a busy machine
-/// could not run are left out.
+/// Runs all transfers in parallel, each in namespaces of its own; none without the rights. Transfers that a busy
+/// machine could not run are omitted.
 pub fn play_all<'a>(kinds: &[(&'a str, &[&str])]) -> Vec<(&'a str, Played)> {
     if let Err(error) = emulate::rights() {
         eprintln!("skipped: {error}");
@@ -152,7 +153,7 @@ pub fn play_all<'a>(kinds: &[(&'a str, &[&str])]) -> Vec<(&'a str, Played)> {
     out
 }
 
-/// The connection that these packets are of.
+/// Connection of these packets.
 pub fn judged(packets: &[Observation]) -> Flow {
     let mut analyser = Analyser::new(Limits { arrivals: true, ..Limits::default() });
     packets.iter().for_each(|o| analyser.push(o));

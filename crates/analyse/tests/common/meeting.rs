@@ -1,5 +1,5 @@
-//! Comparison of the analyser's verdicts with the simulator's truth. A retransmission of the truth corresponds to that of
-//! the analyser with its instant and its first byte.
+//! Comparison of the analyser's verdicts with the simulator's ground truth. Retransmissions correspond by time and
+//! first byte.
 
 use super::observed::{self, observed};
 use super::scenarios::Case;
@@ -11,36 +11,36 @@ use base::truth::{self, Cause};
 use lab::once::run_recorded;
 use scenario::{Model, NoFiles, Style, read_with};
 
-/// A count of verdicts against truths.
+/// Counts of verdicts by ground truth.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Tally {
-    /// Retransmissions of the truth, and those among them that the analyser did not count as such.
+    /// Retransmissions in the ground truth, and how many of them the analyser did not report.
     pub truths: u64,
     pub unseen: u64,
-    /// Retransmissions of the analyser that the truth does not know.
+    /// Reported retransmissions that are not in the ground truth.
     pub invented: u64,
-    /// Unneeded and called so; needed and called unneeded; unneeded and called needed; needed and called so.
+    /// Unneeded reported as unneeded; needed as unneeded; unneeded as needed; needed as needed.
     pub hits: u64,
     pub false_alarms: u64,
     pub misses: u64,
     pub rejections: u64,
-    /// Called unknown: unneeded, needed.
+    /// Reported as unknown: unneeded, needed.
     pub unknown: [u64; 2],
-    /// Timeouts of the truth; of those called right, wrong, unknown, or taken for something else.
+    /// Timeouts in the ground truth; reported correctly, wrongly, as unknown, or as another kind of retransmission.
     pub timeouts: u64,
     pub right: u64,
     pub wrong: u64,
     pub untold: u64,
     pub mistaken: u64,
-    /// Other retransmissions taken for timeouts.
+    /// Other retransmissions reported as timeouts.
     pub false_timeouts: u64,
-    /// Spurious timeouts with a reported cause, and the number of right causes.
+    /// Spurious timeouts with a reported cause, and number of correct causes.
     pub causes: u64,
     pub causes_right: u64,
 }
 
 impl Tally {
-    /// Adds another.
+    /// Adds another tally.
     pub fn add(&mut self, o: &Tally) {
         self.truths += o.truths;
         self.unseen += o.unseen;
@@ -63,21 +63,21 @@ impl Tally {
     fn share(part: u64, whole: u64) -> f64 {
         if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
     }
-    /// Of those called unneeded, how many were.
+    /// Share of retransmissions reported as unneeded that were unneeded.
     pub fn precision(&self) -> f64 {
         Tally::share(self.hits, self.hits + self.false_alarms)
     }
-    /// Of those that were unneeded, how many were called so; unknown counts as missed.
+    /// Share of unneeded retransmissions reported as unneeded; unknown counts as missed.
     pub fn recall(&self) -> f64 {
         Tally::share(self.hits, self.hits + self.misses + self.unknown[0])
     }
-    /// Of all timeouts, how many verdicts are right; unknown counts as wrong.
+    /// Share of timeouts with a correct verdict; unknown counts as wrong.
     pub fn timeouts_right(&self) -> f64 {
         Tally::share(self.right, self.timeouts)
     }
 }
 
-/// A verdict that does not meet the truth.
+/// Verdict that contradicts the ground truth.
 #[derive(Clone, Debug)]
 pub struct Odd {
     pub truth: truth::Retransmission,
@@ -86,14 +86,15 @@ pub struct Odd {
 
 /// Result of one scenario.
 pub struct Meeting {
-    /// With the sender's capture alone, and with both.
+    /// With the sender's capture alone, and with both captures.
     pub alone: Tally,
     pub both: Tally,
-    /// Wrong verdicts, with the sender's capture alone and with both.
+    /// Wrong verdicts, with the sender's capture alone, and with both captures.
     pub odd: [Vec<Odd>; 2],
     /// Findings of the sender's capture alone.
     pub plain: Flow,
-    /// How likely each retransmission was called unneeded from it, whether it was, and whether it was a timeout.
+    /// For each retransmission in the sender's capture: likelihood of unneeded, whether it was unneeded, whether it
+    /// was a timeout.
     pub weighed: Vec<(f64, bool, bool)>,
 }
 
@@ -109,21 +110,21 @@ pub fn captured(case: &Case, at_receiver: bool) -> Flow {
     analyser.finish().remove(0)
 }
 
-/// Verdicts from another capture beside the truth: next to the receiver, or with the first packets missing.
+/// Verdicts from another capture compared with the ground truth: next to the receiver, or without the first packets.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Elsewhere {
-    /// Retransmissions that were seen; of those, with a verdict and with a reason.
+    /// Retransmissions in the capture; with a verdict, with a reason.
     pub seen: u64,
     pub judged: u64,
     pub reasoned: u64,
     /// Wrong verdicts.
     pub wrong: u64,
-    /// Reported timeouts, and false ones among them.
+    /// Reported timeouts, and how many of them are false.
     pub timeouts: u64,
     pub invented: u64,
 }
 
-/// A scenario's truth, and what passes next to either end.
+/// Ground truth of a scenario, and packets captured next to each end.
 pub struct Truths {
     pub truths: Vec<truth::Retransmission>,
     pub here: Vec<analyse::Observation>,
@@ -146,12 +147,12 @@ pub fn truths(case: &Case) -> Truths {
     Truths { truths, here, there, sender, first: observed::FIRST[0] }
 }
 
-/// Judges the capture next to the receiver, or that next to the sender without its first packets.
+/// Verdicts from the capture next to the receiver, or next to the sender without its first packets.
 pub fn elsewhere(case: &Case, at_receiver: bool, cut: usize) -> Elsewhere {
     elsewhere_with(case, at_receiver, &|place, _| place >= cut)
 }
 
-/// Verdicts on a capture with some packets left out: by index, and the number of packets.
+/// Verdicts from a capture with packets omitted; `keeps` has index and number of packets.
 pub fn elsewhere_with(case: &Case, at_receiver: bool, keeps: &dyn Fn(usize, usize) -> bool) -> Elsewhere {
     let model = read(&case.text);
     let mut run = run_recorded(&model, 0, Tracer::of(&[Category::Packets]), None);
@@ -175,7 +176,7 @@ pub fn elsewhere_with(case: &Case, at_receiver: bool, keeps: &dyn Fn(usize, usiz
                 packet.and_then(|p| here.iter().filter(data).find(|o| (o.id, o.head.seq) == (p.id, wire)));
             let seq = u64::from(wire.wrapping_sub(observed::FIRST[0]));
             let Some(truth) = sent.and_then(|s| truths.iter().find(|t| t.t == s.t && t.seq == seq)) else {
-                // Cut anew or put together: not found by its first byte.
+                // Resegmented or merged: not found by its first byte.
                 continue;
             };
             out.seen += 1;
@@ -189,7 +190,8 @@ pub fn elsewhere_with(case: &Case, at_receiver: bool, keeps: &dyn Fn(usize, usiz
     out
 }
 
-/// Findings of the sender's capture, and the numbers of packets that the receiver sent and of those that arrived.
+/// Report from the sender's capture, and IP identifications of the packets that the receiver sent, and of those that
+/// arrived.
 pub fn replies(case: &Case) -> (Flow, Vec<u16>, Vec<u16>) {
     let model = read(&case.text);
     let mut run = run_recorded(&model, 0, Tracer::of(&[Category::Packets]), None);
@@ -203,12 +205,12 @@ pub fn replies(case: &Case) -> (Flow, Vec<u16>, Vec<u16>) {
     (analyser.finish().remove(0), numbers(ends.to.0), numbers(ends.from.0))
 }
 
-/// Runs a scenario and compares; the receiver numbers its packets, as Linux does.
+/// Runs a scenario and compares; the receiver counts packets in the IP identification, as Linux does.
 pub fn meet(case: &Case) -> Meeting {
     meet_with(case, true)
 }
 
-/// The same; with IP version 6, and from hosts that do not count, the receiver's packets have no numbers.
+/// Like `meet`; without `numbers` (IPv6, hosts that do not count) the receiver's packets have no IP identification.
 pub fn meet_with(case: &Case, numbers: bool) -> Meeting {
     let model = read(&case.text);
     let mut run = run_recorded(&model, 0, Tracer::of(&[Category::Packets]), None);
@@ -237,7 +239,7 @@ pub fn meet_with(case: &Case, numbers: bool) -> Meeting {
     Meeting { alone, both, odd: [odd, odd_both], plain, weighed }
 }
 
-/// Reported likelihoods, with the truth.
+/// Reported likelihoods with the ground truth.
 fn weighed(truths: &[truth::Retransmission], flow: &Flow) -> Vec<(f64, bool, bool)> {
     let told = &flow.directions[0].retransmissions;
     let of = |t: &truth::Retransmission| {
@@ -248,8 +250,7 @@ fn weighed(truths: &[truth::Retransmission], flow: &Flow) -> Vec<(f64, bool, boo
     truths.iter().filter_map(of).collect()
 }
 
-/// Packets in the sender's capture of a scenario, or in the receiver's, one per line; retransmissions with their
-/// truth.
+/// Packets of the sender's or receiver's capture of a scenario, one per line; retransmissions with their ground truth.
 pub fn packets(case: &Case, there: bool) -> String {
     let model = read(&case.text);
     let mut run = run_recorded(&model, 0, Tracer::of(&[Category::Packets]), None);
@@ -285,7 +286,7 @@ pub fn read(text: &str) -> Model {
     }
 }
 
-/// Truths and verdicts of the data's direction.
+/// Compares ground truth and verdicts of the data's direction.
 fn compare(truths: &[truth::Retransmission], flow: &Flow) -> (Tally, Vec<Odd>) {
     let direction = &flow.directions[0];
     let (mut tally, mut odd) = (Tally::default(), Vec::new());

@@ -1,4 +1,4 @@
-//! Random scenarios, their captures, and the simulator's truth beside the analyser's verdicts.
+//! Random scenarios, their captures, and comparison of the analyser's verdicts with the simulator's ground truth.
 
 #![allow(dead_code, unreachable_pub, reason = "tests and the example use parts of it")]
 

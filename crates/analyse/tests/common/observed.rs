@@ -1,5 +1,5 @@
-//! Observations of the packets that a capture at a simulated host shows: 32-bit numbers that wrap,
-//! timestamps in milliseconds, windows shifted.
+//! Observations of packets captured at a simulated host: 32-bit numbers that wrap around, timestamps in milliseconds,
+//! scaled windows.
 
 use analyse::Observation;
 use base::packet::Flags;
@@ -10,14 +10,14 @@ use base::{FlowId, Time};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// First sequence numbers, close before they wrap.
+/// Initial sequence numbers, close to the wrap-around.
 pub const FIRST: [u32; 2] = [u32::MAX - 20_000, u32::MAX - 3];
 /// The ports of sender and receiver.
 pub const PORTS: [u16; 2] = [40_000, 80];
 /// Timestamp clocks at t = 0.
 const CLOCK: [u32; 2] = [u32::MAX - 5_000, 77_000];
 
-/// The packets of one flow that the host `at` sent or took in, as a capture next to it shows them.
+/// Packets of one flow that the host `at` sent or received, as a capture next to it contains them.
 pub fn observed(sightings: &[Sighting], at: u32, flow: u32, sack: bool) -> Vec<Observation> {
     let mut segments: BTreeMap<u64, (Segment, u16)> = BTreeMap::new();
     let largest = sightings.iter().filter_map(|s| s.sent).map(|s| s.window).max().unwrap_or(0);
@@ -27,7 +27,7 @@ pub fn observed(sightings: &[Sighting], at: u32, flow: u32, sack: bool) -> Vec<O
     let options = if sent().any(|s| s.timestamps.is_some()) { 12 } else { 0 };
     let mss = sent().map(|s| s.len).max().unwrap_or(0).max(64) + options;
     let mut out = Vec::new();
-    // Each end numbers its packets, as the captures of a run do and as Linux does for each socket.
+    // Each end counts its packets in the IP identification, as Linux does for each socket.
     let mut numbers = [0u16; 2];
     for s in sightings.iter().filter(|s| s.packet.flow == FlowId(flow)) {
         if let Some(segment) = s.sent {

@@ -1,28 +1,28 @@
-//! Random TCP transfers by number: each choice is drawn from its own random stream, over recoveries, detectors,
-//! responses, options, losses either way, spikes in either direction, reordering and buffers.
+//! Random TCP transfers by number, with a random stream for each choice: recovery, detector, response, options,
+//! losses, delay spikes, reordering, buffers.
 
 use base::rng::{Seed, Stream};
 
-/// One scenario and where it belongs.
+/// Scenario with its classification.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Its number.
+    /// Number of the scenario.
     pub number: u64,
-    /// Its text.
+    /// Text of the scenario.
     pub text: String,
-    /// Evidence available in the sender's capture.
+    /// Evidence in the sender's capture: timestamps, DSACK.
     pub options: &'static str,
     /// Losses of data.
     pub loss: &'static str,
-    /// Losses of acknowledgements.
+    /// Losses of ACKs.
     pub ack_loss: &'static str,
-    /// Which way the spikes act.
+    /// Direction of the delay spikes.
     pub spike: &'static str,
-    /// Whether packets overtake each other.
+    /// Whether the path reorders packets.
     pub order: &'static str,
-    /// How losses are recovered.
+    /// Loss recovery of the sender.
     pub recovery: &'static str,
-    /// Who judges timeouts.
+    /// Detector of spurious timeouts.
     pub detector: &'static str,
 }
 
@@ -35,7 +35,7 @@ impl Draw {
     fn within(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.0.uniform()
     }
-    /// Even on a scale of ratios.
+    /// Uniform on a logarithmic scale.
     fn ratio(&mut self, low: f64, high: f64) -> f64 {
         libm::exp(self.within(libm::log(low), libm::log(high)))
     }

@@ -1,4 +1,4 @@
-//! A capture written by hand: data sent, ACKs received.
+//! Handwritten captures next to the sender: data segments sent, ACKs received.
 
 #![allow(dead_code, unreachable_pub, reason = "tests use parts of it")]
 
@@ -11,28 +11,28 @@ pub const SEGMENT: u32 = 1000;
 /// A round trip, ms.
 pub const TRIP: u32 = 200;
 
-/// The identification that the receiver's host writes into its packet of this number.
+/// IP identification that the receiver's host writes into its n-th packet.
 pub type Scheme = fn(u16) -> Option<u16>;
 
-/// A connection without timestamps.
+/// Handwritten connection without timestamps.
 #[derive(Clone)]
 pub struct Trace {
     packets: Vec<Observation>,
     scheme: Scheme,
-    /// So many the receiver's host has sent.
+    /// Number of packets sent by the receiver's host.
     count: u16,
-    /// Bytes that the receiver has sent.
+    /// Number of bytes sent by the receiver.
     spoken: u32,
 }
 
 impl Trace {
-    /// The receiver uses SACK and reports duplicates. Opened, and `clean` segments sent and answered one by one; the next is
-    /// sent at the second value, ms.
+    /// The receiver uses SACK and DSACK. Handshake, then `clean` segments sent and acknowledged one by one; the second
+    /// value is the time of the next segment, ms.
     pub fn opened(clean: u32) -> (Trace, u32) {
         Trace::begun(clean, true, |_| None)
     }
 
-    /// The same without SACK, from a receiver whose packets have identifications.
+    /// Like `opened`, but without SACK, from a receiver whose packets have IP identifications.
     pub fn numbered(clean: u32, scheme: Scheme) -> (Trace, u32) {
         Trace::begun(clean, false, scheme)
     }
@@ -47,7 +47,7 @@ impl Trace {
         (trace, TRIP + clean * TRIP)
     }
 
-    /// The same, captured next to the receiver, where nothing has come but the opening.
+    /// Like `opened`, captured next to the receiver, with only the handshake.
     pub fn at_receiver() -> Trace {
         let mut trace = Trace { packets: Vec::new(), scheme: |_| None, count: 0, spoken: 0 };
         let syn = |seq| TcpHead { seq, flags: flag::SYN, mss: Some(1000), ..TcpHead::default() };
@@ -56,7 +56,7 @@ impl Trace {
         trace
     }
 
-    /// So many segments from this one on arrive, put together into one packet with the number of the first.
+    /// `segments` segments from segment `n` on arrive, merged into one packet with the IP identification of the first.
     pub fn arrive(&mut self, ms: u32, n: u32, segments: u32, id: u16) {
         let head = TcpHead { seq: 1 + n * SEGMENT, ack: 1, flags: flag::ACK, ..TcpHead::default() };
         self.push(ms, true, segments * SEGMENT, head);
@@ -86,30 +86,30 @@ impl Trace {
         });
     }
 
-    /// Segment `n` leaves.
+    /// Segment `n` is sent.
     pub fn send(&mut self, ms: u32, n: u32) {
         self.last(ms, n, 0);
     }
 
-    /// The same, with a flag.
+    /// Segment `n` is sent with a flag.
     pub fn last(&mut self, ms: u32, n: u32, fin: u8) {
         let head = TcpHead { seq: 1 + n * SEGMENT, ack: 1, flags: flag::ACK | fin, ..TcpHead::default() };
         self.push(ms, true, SEGMENT, head);
     }
 
-    /// All before segment `n` is acknowledged; blocks of segments from one to before another.
+    /// All before segment `n` is acknowledged, with SACK blocks of half-open segment ranges.
     pub fn answer(&mut self, ms: u32, n: u32, blocks: &[(u32, u32)]) {
         let bytes: Vec<(u32, u32)> = blocks.iter().map(|b| (1 + b.0 * SEGMENT, 1 + b.1 * SEGMENT)).collect();
         self.says(ms, 1 + n * SEGMENT, &bytes);
     }
 
-    /// As above, and this number of further packets are sent and acknowledged one by one.
+    /// Like `answer`; then `more` further segments are sent and acknowledged one by one.
     pub fn answers(&mut self, ms: u32, n: u32, more: u32) {
         self.answer(ms, n, &[]);
         self.sends(ms, n, more);
     }
 
-    /// So many segments from this one on are sent and answered one by one.
+    /// `more` segments from segment `n` on are sent and acknowledged one by one.
     fn sends(&mut self, ms: u32, n: u32, more: u32) {
         for k in 0..more {
             self.send(ms + k * TRIP, n + k);
@@ -130,36 +130,36 @@ impl Trace {
         TcpHead { seq: 1 + self.spoken, ack, flags: flag::ACK, ..TcpHead::default() }
     }
 
-    /// The same bytes are acknowledged, with another window.
+    /// The same bytes are acknowledged with another window.
     pub fn offers(&mut self, ms: u32, n: u32, window: u16) {
         let head = TcpHead { window, ..self.reply(1 + n * SEGMENT) };
         self.push(ms, false, 0, head);
     }
 
-    /// The receiver sends a segment of its own.
+    /// The receiver sends a data segment of its own.
     pub fn speaks(&mut self, ms: u32, n: u32) {
         let head = self.reply(1 + n * SEGMENT);
         self.push(ms, false, SEGMENT, head);
         self.spoken += SEGMENT;
     }
 
-    /// A retransmission that the capture misses.
+    /// The receiver sends a data segment that the capture lacks.
     pub fn speaks_unheard(&mut self) {
         self.unheard(1);
         self.spoken += SEGMENT;
     }
 
-    /// The receiver's host sends this number of packets outside the capture.
+    /// The receiver's host sends this number of packets to other destinations.
     pub fn unheard(&mut self, packets: u16) {
         self.count = self.count.wrapping_add(packets);
     }
 
-    /// How many packets the receiver's host has sent.
+    /// Number of packets that the receiver's host has sent.
     pub fn turn(&self) -> u16 {
         self.count
     }
 
-    /// The next captured packet follows this number of packets sent.
+    /// The next captured packet follows `turn` sent packets.
     pub fn return_to(&mut self, turn: u16) {
         self.count = turn;
     }

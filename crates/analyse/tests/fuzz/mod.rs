@@ -1,5 +1,5 @@
-//! Fuzz target, replayed by `cargo test`: for any observations in any order the analyser ends, keeps its bounds and
-//! does not contradict itself.
+//! Fuzz target of the analyser, replayed by `cargo test`: for any observations in any order it ends, keeps its limits,
+//! and does not contradict itself.
 #![allow(unreachable_pub, reason = "the fuzz target uses it from outside")]
 
 use analyse::{Analyser, Flow, Limits, Need, Observation, join, story};
@@ -7,7 +7,7 @@ use base::Time;
 use base::wire::TcpHead;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Takes bytes off the front; zeros at the end.
+/// Removes bytes from the front; zeros after the end.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
@@ -24,7 +24,7 @@ impl Bytes<'_> {
     fn u32(&mut self) -> u32 {
         u32::from_be_bytes([self.u8(), self.u8(), self.u8(), self.u8()])
     }
-    /// A number near one of few, or any.
+    /// Number near one of a few values, or any number.
     fn near(&mut self) -> u32 {
         match self.u8() {
             255 => self.u32(),
@@ -88,7 +88,7 @@ fn observation(bytes: &mut Bytes<'_>, t: &mut u64) -> Observation {
     }
 }
 
-/// Any observations at all.
+/// Target: arbitrary observations.
 pub fn observations(input: &[u8]) {
     let keep = Limits { points: true, arrivals: true, happenings: 64, flows: 2 };
     let mut bytes = Bytes(input);

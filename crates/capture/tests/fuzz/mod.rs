@@ -1,5 +1,5 @@
-//! Fuzz target, replayed by `cargo test`: for any bytes, reading ends, invents no packet, and does not depend on how
-//! the bytes are split.
+//! Fuzz targets of capture files and packet headers, replayed by `cargo test`: for any bytes, reading ends, invents no
+//! packet, and does not depend on how the bytes are split.
 #![allow(dead_code, reason = "each fuzz target uses one of them")]
 
 use base::wire::{TcpHead, read};
@@ -7,7 +7,7 @@ use capture::anonymise::{Key, Mapping, copy};
 use capture::{Link, Reader, Tap, decode};
 use std::io::{self, Read};
 
-/// Gives the bytes out in pieces of few bytes.
+/// Reader that returns few bytes per call.
 struct Pieces<'a> {
     bytes: &'a [u8],
     size: usize,
@@ -22,7 +22,7 @@ impl Read for Pieces<'_> {
     }
 }
 
-/// A frame as it was read: time, interface, bytes on the wire, bytes kept, comments.
+/// Frame as read: time, interface, original length, captured length, comments.
 type Seen = (i64, u32, u32, Vec<u8>, Vec<String>);
 
 fn all(from: impl Read, length: usize) -> Option<(Vec<Seen>, usize)> {
@@ -47,7 +47,7 @@ fn all(from: impl Read, length: usize) -> Option<(Vec<Seen>, usize)> {
 fn file(bytes: &[u8], size: usize) {
     let whole = all(bytes, bytes.len());
     assert_eq!(whole, all(Pieces { bytes, size }, bytes.len()), "pieces of {size}");
-    // A copy for others can be read, and is whole.
+    // An anonymised copy can be read, and is complete.
     if let Ok(mut reader) = Reader::open(bytes) {
         let mut out = Vec::new();
         let tally = copy(&mut reader, &mut out, &mut Mapping::new(Key([7; 16])), "").unwrap();
@@ -56,7 +56,7 @@ fn file(bytes: &[u8], size: usize) {
     }
 }
 
-/// Any file; one that does not begin as pcap gets a header. The first byte says in which pieces it comes.
+/// Any file; without a pcap magic number it gets a header. The first byte selects the size of the pieces.
 pub(crate) fn pcap(bytes: &[u8]) {
     let Some((&size, bytes)) = bytes.split_first() else { return };
     let size = usize::from(size) + 1;
@@ -67,7 +67,7 @@ pub(crate) fn pcap(bytes: &[u8]) {
     file(&with, size);
 }
 
-/// Any file; then the same behind a section and an interface.
+/// Any file; then the same after a section header and an interface description.
 pub(crate) fn pcapng(bytes: &[u8]) {
     let Some((&size, bytes)) = bytes.split_first() else { return };
     let size = usize::from(size) + 1;
@@ -78,7 +78,7 @@ pub(crate) fn pcapng(bytes: &[u8]) {
     file(&with, size);
 }
 
-/// A frame of any link type. The first two bytes are the type, the third is added to the length on the wire.
+/// Frame of any link type. The first two bytes are the type, the third is added to the original length.
 pub(crate) fn frame(bytes: &[u8]) {
     let Some((&[low, high, more], bytes)) = bytes.split_first_chunk::<3>() else { return };
     let link = Link(u16::from_le_bytes([low, high & 1]));
@@ -89,18 +89,18 @@ pub(crate) fn frame(bytes: &[u8]) {
     if !packet.cut {
         assert_eq!(packet.payload.len(), packet.payload_len as usize);
     }
-    // The reader of a port, which takes only whole packets, agrees.
+    // The reader of a port, which accepts only complete packets, agrees.
     if let Ok(digest) = read(&bytes[packet.network..])
         && let Some(tcp) = digest.tcp
         && let Some(here) = packet.tcp()
-        // PPPoE may tell a smaller length.
+        // PPPoE may contain a smaller length.
         && digest.size == packet.ip.size
     {
         assert_eq!((&tcp, digest.payload, digest.ecn), (here, packet.payload_len, packet.ip.ecn));
     }
 }
 
-/// The options of a segment.
+/// TCP options of a segment.
 pub(crate) fn tcp_options(bytes: &[u8]) {
     for told in [bytes.len().div_ceil(4).min(10), bytes.len() / 4 % 11, 10] {
         let mut segment = vec![0; 20];

@@ -1,11 +1,11 @@
-//! The bodies of the fuzz targets of this crate: answers of a link process (docs/link-process.md).
+//! Fuzz target of this crate: responses of a link process (docs/link-process.md).
 
 use base::Time;
 use emulate::link_process::response::{LONGEST, Response, Responses, answer};
 use path::outside::{PacketArrival, PacketFate};
 use std::io::{self, Read};
 
-/// Gives `bytes` in pieces of at most `most`.
+/// Delivers `bytes` in pieces of at most `most` bytes.
 struct Pieces<'a> {
     bytes: &'a [u8],
     most: usize,
@@ -18,8 +18,8 @@ impl Read for Pieces<'_> {
     }
 }
 
-/// Output of a program: the first byte is the length of its pieces, the second the packet of the request. Lines do not
-/// depend on the pieces, none is too long; a fate is later than the request and is encoded to equal text.
+/// Output of a program: the first byte is the length of the pieces, the second the packet of the request. Lines do not
+/// depend on the pieces, and none is too long; a delivery time is later than the request and is encoded to equal text.
 pub(crate) fn link_process(bytes: &[u8]) {
     let Some((&[most, number], output)) = bytes.split_first_chunk() else { return };
     let whole: Vec<Response> = Responses::of(output).collect();
@@ -30,7 +30,7 @@ pub(crate) fn link_process(bytes: &[u8]) {
     let packet = PacketArrival { at: Time::from_nanos(1000), number: number.into(), size: 40, flow: 0 };
     for said in whole {
         let Response::Line(line) = said else { continue };
-        // A byte that is no UTF-8 becomes three.
+        // A byte that is not UTF-8 becomes three.
         assert!(line.len() as u64 <= 3 * LONGEST);
         let again = match answer(&line, &packet) {
             Ok(PacketFate::Lost) => (PacketFate::Lost, format!("{number} lost")),

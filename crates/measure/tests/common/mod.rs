@@ -1,4 +1,4 @@
-//! What tests of measurements need: a listener that remembers, and a server in a thread.
+//! Helpers of the measurement tests: a journal in memory, settings of server and client, a server in a thread.
 
 use base::Span;
 use measure::Error;
@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Log of inputs.
+/// Journal that keeps its entries in memory.
 #[derive(Default)]
 pub(crate) struct Memory(pub(crate) Mutex<Vec<Entry>>);
 
@@ -23,7 +23,7 @@ impl Observer for Memory {
     fn progress(&self, _done: u64, _all: u64) {}
 }
 
-/// A server's settings.
+/// Settings of a server.
 pub(crate) fn serving(address: SocketAddr, token: Option<&str>) -> server::Config {
     server::Config {
         addresses: vec![address],
@@ -35,7 +35,7 @@ pub(crate) fn serving(address: SocketAddr, token: Option<&str>) -> server::Confi
     }
 }
 
-/// A client's settings.
+/// Settings of a client.
 pub(crate) fn asking(server: &str, token: &str, steps: Vec<(Test, u32)>) -> Config {
     let steps = steps.into_iter().map(|(test, repetitions)| Step { test, repetitions }).collect();
     Config {
@@ -48,12 +48,12 @@ pub(crate) fn asking(server: &str, token: &str, steps: Vec<(Test, u32)>) -> Conf
     }
 }
 
-/// Runs `act` while the server serves.
+/// Runs `act` while the server runs in another thread.
 pub(crate) fn beside<R>(server: &Server, act: impl FnOnce() -> R) -> R {
     watching(server, &|_| {}, act)
 }
 
-/// As above, with an observer.
+/// Runs `act` while the server runs in another thread and passes its events to `tell`.
 pub(crate) fn watching<R>(server: &Server, tell: &(dyn Fn(Event) + Sync), act: impl FnOnce() -> R) -> R {
     let over = AtomicBool::new(false);
     struct Ends<'a>(&'a AtomicBool);
@@ -64,7 +64,7 @@ pub(crate) fn watching<R>(server: &Server, tell: &(dyn Fn(Event) + Sync), act: i
     }
     std::thread::scope(|scope| {
         scope.spawn(|| server.serve(&over, tell).unwrap());
-        // However `act` ends, the server ends too.
+        // The server stops however `act` ends, also by a panic.
         let _ends = Ends(&over);
         act()
     })

@@ -90,7 +90,7 @@ fn client(job: Job, said: &[u8], cut: usize) {
     }
 }
 
-/// A file of results: read or refused, and entries read can be summed up.
+/// A results file is read or rejected, and the entries read can be summarised.
 pub(crate) fn results(bytes: &[u8]) {
     let Ok(entries) = measure::entry::parse(std::path::Path::new("fuzz.jsonl"), bytes) else { return };
     let Some(outcome) = TestOutcome::of(&entries) else { return };

@@ -1,5 +1,4 @@
-//! A server in a process of its own, and handwritten HTTP, so that tests can send requests that no client library
-//! would.
+//! Server in a separate process for tests, with handwritten HTTP requests that no client library would send.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
@@ -18,7 +17,7 @@ pub(crate) struct House {
     child: Child,
 }
 
-/// The command that plays sets; none where this package is tested alone and it was never built.
+/// Program that plays sets. `None` where this package is tested alone and the program was never built.
 pub(crate) fn williwaw() -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_BIN_EXE_williwaw-serve")).with_file_name("williwaw");
     if !path.is_file() {
@@ -51,10 +50,10 @@ impl House {
         stream
     }
 
-    /// Sends these bytes and reads the answer until the connection ends.
+    /// Sends these bytes and reads the answer until the connection is closed.
     pub(crate) fn raw(&self, bytes: &[u8]) -> Answer {
         let mut stream = self.connect();
-        // A server that has answered already may have closed.
+        // A server that has answered already may have closed the connection.
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -71,7 +70,7 @@ impl House {
         self.raw(&[head.as_bytes(), body].concat())
     }
 
-    /// A request of the page.
+    /// Sends a request as the page does.
     pub(crate) fn ask(&self, method: &str, path: &str, body: &Value) -> Answer {
         let host = format!("127.0.0.1:{}", self.port);
         let token = format!("Bearer {}", self.token);
@@ -97,7 +96,7 @@ impl House {
         self.child.id()
     }
 
-    /// As `kill -9`.
+    /// Kills the server, as `kill -9` does.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

@@ -1,5 +1,5 @@
-//! Events of a qlog trace: times in three formats, packets, acknowledgements, losses, timers, metrics
-//! (draft-ietf-quic-qlog-main-schema, draft-ietf-quic-qlog-quic-events).
+//! Events of a qlog trace (draft-ietf-quic-qlog-main-schema, draft-ietf-quic-qlog-quic-events): packets,
+//! acknowledgements, losses, timers, recovery metrics, in three time formats.
 
 use super::{Ack, Metrics, Open, Sent, Space, Trace, text};
 use serde_json::Value;
@@ -7,26 +7,28 @@ use serde_json::Value;
 /// Time format of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clock {
-    /// From a moment that all share: zero of the epoch, or a reference.
+    /// Time since a common origin: the epoch, or a reference.
     Since,
-    /// From the event before.
+    /// Time since the previous event.
     Delta,
 }
 
-/// Reads the events of one trace.
+/// Reader of the events of one trace.
 pub(super) struct Reader {
     clock: Clock,
-    /// The first event, and the last one, milliseconds.
+    /// Time of the first event, ms.
     first: Option<f64>,
+    /// Time of the last event, ms.
     now: f64,
     trace: Trace,
     open: Open,
-    /// Spaces whose packets were thrown away take no part any more.
+    /// Number of events dated earlier than the event before.
     strange_times: u64,
 }
 
 impl Reader {
-    /// `trace` holds title, vantage point and common fields; a file's own title stands in for a missing one.
+    /// Reader for a trace object with title, vantage point and common fields; the title of the file replaces a missing
+    /// one.
     pub(super) fn new(trace: &Value, file: &Value) -> Reader {
         let format = trace["common_fields"]["time_format"].as_str().unwrap_or_default();
         let delta = matches!(format, "delta" | "relative_to_previous_event");
@@ -41,7 +43,7 @@ impl Reader {
         Reader { clock, first: None, now: 0.0, trace, open: Open::new(), strange_times: 0 }
     }
 
-    /// Seconds from the first event; times that go back count as the latest one.
+    /// Seconds from the first event. A time earlier than the last event is counted.
     fn time(&mut self, told: f64) -> f64 {
         let next = match self.clock {
             Clock::Since => told,
@@ -56,13 +58,13 @@ impl Reader {
         (self.now - first) / 1e3
     }
 
-    /// Takes one event.
+    /// Processes one event.
     pub(super) fn push(&mut self, event: &Value) {
         let (Some(told), Some(name)) = (event["time"].as_f64(), event["name"].as_str()) else {
             self.trace.unread += 1;
             return;
         };
-        // Of the epoch the first time is large, and no time went back.
+        // Times since the epoch are large; the first time is not compared with an earlier one.
         if self.first.is_none() {
             self.now = if self.clock == Clock::Since { told } else { 0.0 };
         }
@@ -88,7 +90,7 @@ impl Reader {
 
     fn sent(&mut self, t: f64, data: &Value) {
         let Some((space, number)) = numbered(data) else {
-            // Version negotiation and Retry have no number.
+            // Version negotiation and Retry packets have no number.
             self.trace.unread += u64::from(data["header"].is_null());
             return;
         };
@@ -108,7 +110,7 @@ impl Reader {
         }
     }
 
-    /// Ranges `[[first, last], [number], ...]`.
+    /// Processes acknowledged ranges `[[first, last], [number], ...]`.
     fn acknowledged(&mut self, t: f64, space: Space, ranges: &Value) {
         let mut largest = None;
         for range in ranges.as_array().into_iter().flatten() {
@@ -120,7 +122,7 @@ impl Reader {
                 continue;
             }
             largest = largest.max(Some(to));
-            // Each packet leaves the list once, however long a range is.
+            // Each packet leaves `open` once, so a long range costs no more than its packets.
             let newly: Vec<(Space, u64)> =
                 self.open.range((space, from)..=(space, to)).map(|(key, _)| *key).collect();
             for key in newly {
@@ -154,14 +156,14 @@ impl Reader {
             latest_rtt: seconds("latest_rtt", None),
             min_rtt: seconds("min_rtt", before.min_rtt),
             rtt_variance: seconds("rtt_variance", before.rtt_variance),
-            // aioquic calls it cwnd.
+            // aioquic names the congestion window `cwnd`.
             congestion_window: amount("congestion_window", None).or(amount("cwnd", before.congestion_window)),
             bytes_in_flight: amount("bytes_in_flight", before.bytes_in_flight),
             ssthresh: amount("ssthresh", before.ssthresh),
         });
     }
 
-    /// The trace; anomalies are added to `notices`.
+    /// Trace; anomalies are added to `notices`.
     pub(super) fn finish(self, notices: &mut Vec<String>) -> Trace {
         if self.strange_times > 0 {
             notices.push(format!("{} events are dated earlier than those before them", self.strange_times));
@@ -173,7 +175,7 @@ impl Reader {
     }
 }
 
-/// A whole number; some stacks write it as a text or with a point.
+/// Whole number; some stacks write it as text or with a decimal point.
 fn number(value: &Value) -> Option<u64> {
     let whole = |x: f64| ((0.0..9.0e15).contains(&x) && x.fract() == 0.0).then_some(x as u64);
     value.as_u64().or_else(|| value.as_f64().and_then(whole)).or_else(|| value.as_str()?.parse().ok())
@@ -189,13 +191,13 @@ fn space(header: &Value) -> Option<Space> {
     }
 }
 
-/// Packet number space and number; aioquic logs them without a header for lost packets.
+/// Packet number space and number of a packet; aioquic logs lost packets without a header.
 fn numbered(data: &Value) -> Option<(Space, u64)> {
     let header = if data["header"].is_object() { &data["header"] } else { data };
     Some((space(header)?, number(&header["packet_number"])?))
 }
 
-/// Bytes of a packet.
+/// Length of a packet, bytes; 0 if it is not logged.
 fn length(data: &Value) -> u64 {
     let told = [&data["raw"]["length"], &data["header"]["packet_size"], &data["packet_size"]];
     told.into_iter().find_map(number).unwrap_or(0)

@@ -1,7 +1,8 @@
-//! qlog: events that a QUIC stack logged (draft-ietf-quic-qlog-main-schema), read from JSON and JSON text sequences.
+//! qlog files of QUIC stacks (draft-ietf-quic-qlog-main-schema): parser of JSON and JSON text sequences, traces with
+//! packets, acknowledgements, losses, timers and recovery metrics.
 //!
-//! Packets sent, received, lost and acknowledged, expired timers and the sender's metrics are taken; other events are
-//! counted. A packet that was called lost and acknowledged later is a spurious loss: both are in the log, so nothing is
+//! Other events are only counted. A packet that is declared lost and acknowledged later is a spurious loss. Event
+//! names with categories of older drafts (`transport:`, `recovery:`) and of newer ones (`quic:`) are known.
 //! guessed. Names with the categories of older drafts (`transport:`, `recovery:`) and of newer ones (`quic:`) are read.
 
 mod events;
@@ -12,14 +13,14 @@ pub use picture::picture;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A file with more is refused: it is read whole.
+/// Largest file, bytes, since a file is read as a whole.
 pub const MOST_BYTES: usize = 512 << 20;
-/// Traces of one file.
+/// Upper limit of traces of one file.
 const MOST_TRACES: usize = 1000;
 /// Record separator of JSON text sequences (RFC 7464).
 const SEPARATOR: u8 = 0x1e;
 
-/// Space of packet numbers (RFC 9000 section 12.3).
+/// Packet number space (RFC 9000 section 12.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Space {
     /// Initial packets.
@@ -30,99 +31,99 @@ pub enum Space {
     Application,
 }
 
-/// A packet that was sent.
+/// Packet sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sent {
-    /// Seconds from the trace's first event.
+    /// Send time, s from the first event of the trace.
     pub t: f64,
     /// Packet number space.
     pub space: Space,
-    /// Its number.
+    /// Packet number.
     pub number: u64,
-    /// Bytes; 0 if not logged.
+    /// Length, bytes; 0 if it is not logged.
     pub bytes: u64,
-    /// Time at which it was declared lost.
+    /// Time at which the packet was declared lost, s.
     pub lost: Option<f64>,
-    /// Time of its acknowledgement.
+    /// Time at which the packet was acknowledged, s.
     pub acknowledged: Option<f64>,
 }
 
 impl Sent {
-    /// It was called lost, and acknowledged later.
+    /// Whether the packet was declared lost, and acknowledged later.
     pub fn spurious(&self) -> bool {
         self.lost.zip(self.acknowledged).is_some_and(|(lost, acknowledged)| acknowledged >= lost)
     }
 }
 
-/// Values of the sender's recovery from a moment on; times in seconds, amounts in bytes.
+/// Metrics of the sender's recovery from a time on; times in seconds, amounts in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Metrics {
-    /// Time.
+    /// Time, s from the first event of the trace.
     pub t: f64,
-    /// Smoothed round trip.
+    /// Smoothed RTT.
     pub smoothed_rtt: Option<f64>,
-    /// The last round trip.
+    /// Latest RTT sample.
     pub latest_rtt: Option<f64>,
-    /// Least round trip.
+    /// Minimum RTT.
     pub min_rtt: Option<f64>,
-    /// Variation.
+    /// RTT variation.
     pub rtt_variance: Option<f64>,
     /// Congestion window.
     pub congestion_window: Option<u64>,
-    /// Bytes under way.
+    /// Bytes in flight.
     pub bytes_in_flight: Option<u64>,
     /// Slow-start threshold.
     pub ssthresh: Option<u64>,
 }
 
-/// An acknowledgement that was received: when, where, and the largest number in it.
+/// Acknowledgement received.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ack {
-    /// Seconds.
+    /// Time, s from the first event of the trace.
     pub t: f64,
-    /// Whose numbers.
+    /// Packet number space.
     pub space: Space,
-    /// The largest number it acknowledges.
+    /// Largest acknowledged packet number.
     pub largest: u64,
 }
 
-/// Log of one end of one connection.
+/// Log of one end of a connection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
-    /// Its title; may be empty.
+    /// Title; may be empty.
     pub title: String,
     /// Vantage point: `client`, `server`, `network`; may be empty.
     pub vantage: String,
-    /// Events, all kinds.
+    /// Number of events of all kinds.
     pub events: u64,
-    /// Seconds from its first event to its last.
+    /// Time from the first to the last event, s.
     pub seconds: f64,
     /// Packets sent, in the order of the log.
     pub sent: Vec<Sent>,
-    /// Packets received, and their bytes as far as logged.
+    /// Number of packets received.
     pub received: u64,
-    /// Their bytes.
+    /// Bytes received, as far as logged.
     pub received_bytes: u64,
     /// Acknowledgements received.
     pub acks: Vec<Ack>,
-    /// Losses of packets that were not seen to be sent.
+    /// Losses of packets that were not logged as sent.
     pub strange_losses: u64,
-    /// Expiries of probe timers, seconds.
+    /// Expiries of probe timers, s.
     pub probes: Vec<f64>,
-    /// The sender's metrics, whenever they changed.
+    /// Metrics of the sender's recovery, at each change.
     pub metrics: Vec<Metrics>,
-    /// Times at which the congestion state changed, and to what.
+    /// Changes of the congestion state: time in s, new state.
     pub states: Vec<(f64, String)>,
     /// Events that could not be read.
     pub unread: u64,
 }
 
 impl Trace {
-    /// Packets that were called lost.
+    /// Number of packets declared lost.
     pub fn lost(&self) -> usize {
         self.sent.iter().filter(|packet| packet.lost.is_some()).count() + self.strange_losses as usize
     }
-    /// Of those, how many were acknowledged later.
+    /// Number of packets declared lost and acknowledged later.
     pub fn spurious_losses(&self) -> usize {
         self.sent.iter().filter(|packet| packet.spurious()).count()
     }
@@ -132,53 +133,53 @@ impl Trace {
     }
 }
 
-/// A file.
+/// Content of a qlog file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Qlog {
-    /// `qlog_version`; may be empty in newer drafts, which have a schema instead.
+    /// `qlog_version`; may be empty in files of newer drafts, which have a schema instead.
     pub version: String,
-    /// Its traces.
+    /// Traces of the file.
     pub traces: Vec<Trace>,
-    /// Anomalies that were skipped.
+    /// Descriptions of skipped anomalies.
     pub notices: Vec<String>,
 }
 
-/// Why a file is not read.
+/// Reason why a file is not a readable qlog.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QlogError {
-    /// More bytes than [`MOST_BYTES`].
+    /// The file has more bytes than [`MOST_BYTES`].
     #[error("it has {0} bytes; {MOST_BYTES} are read")]
     TooLarge(usize),
-    /// No JSON, with the place.
+    /// The file is not JSON: position of the error.
     #[error("no JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// No record of a sequence is JSON.
+    /// No record of the sequence is JSON.
     #[error("no record of it is JSON")]
     NoRecord,
-    /// The record of this number ought to be the header, and is not.
+    /// The first record, with its number, is not a valid header.
     #[error("record {0}: {1}")]
     Record(usize, #[source] Box<QlogError>),
-    /// JSON of another kind than an object.
+    /// The JSON value is not an object.
     #[error("no object, and a qlog begins with one")]
     NoObject,
-    /// An object without the keys of a header.
+    /// The object lacks the keys of a header.
     #[error("it has neither qlog_version nor file_schema, so it is no qlog")]
     NoHeader,
-    /// A header without traces.
+    /// The header lacks traces.
     #[error("it has no list of traces")]
     NoTraces,
 }
 
-/// Whether bytes begin as a qlog does and no capture can.
+/// Whether the bytes may begin a qlog file, and cannot begin a capture.
 pub fn begins(bytes: &[u8]) -> bool {
     matches!(bytes.iter().find(|byte| !byte.is_ascii_whitespace()), Some(b'{' | &SEPARATOR))
 }
 
-/// Reads a file.
+/// Parses a qlog file.
 ///
 /// # Errors
-/// With the place: no JSON, no qlog, too large.
+/// The file is too large, not JSON, or not qlog.
 pub fn read(bytes: &[u8]) -> Result<Qlog, QlogError> {
     if bytes.len() > MOST_BYTES {
         return Err(QlogError::TooLarge(bytes.len()));
@@ -189,7 +190,7 @@ pub fn read(bytes: &[u8]) -> Result<Qlog, QlogError> {
     }
     match serde_json::from_slice::<Value>(bytes) {
         Ok(document) => contained(&document),
-        // A line for each event, as some stacks write it.
+        // Some stacks write one event per line.
         Err(error) if error.line() > 1 && first_line(bytes) => {
             sequence(bytes.split(|byte| *byte == b'\n')).map_err(|_| error.into())
         }
@@ -207,7 +208,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().chars().take(200).collect()
 }
 
-/// A header and then events, one a record.
+/// Parses a sequence: a header record, then one event per record.
 fn sequence<'a>(records: impl Iterator<Item = &'a [u8]>) -> Result<Qlog, QlogError> {
     let mut qlog = Qlog::default();
     let mut reader: Option<events::Reader> = None;
@@ -215,7 +216,7 @@ fn sequence<'a>(records: impl Iterator<Item = &'a [u8]>) -> Result<Qlog, QlogErr
     let records = records.map(<[u8]>::trim_ascii).filter(|record| !record.is_empty());
     for (at, record) in records.enumerate() {
         let Ok(value) = serde_json::from_slice::<Value>(record) else {
-            // The last record of a log that was cut is usual.
+            // The last record of a log is often truncated.
             broken += 1;
             continue;
         };
@@ -246,12 +247,12 @@ fn header(value: &Value) -> Result<(), QlogError> {
     Err(QlogError::NoHeader)
 }
 
-/// Everything in one document.
+/// Parses one JSON document with all traces.
 fn contained(document: &Value) -> Result<Qlog, QlogError> {
     header(document)?;
     let mut qlog = Qlog { version: text(&document["qlog_version"]), ..Qlog::default() };
     let Some(traces) = document["traces"].as_array() else {
-        // A sequence of one record: a header without events.
+        // A document with a header but no events.
         if document["trace"].is_object() {
             let reader = events::Reader::new(&document["trace"], document);
             qlog.traces.push(reader.finish(&mut qlog.notices));
@@ -280,5 +281,5 @@ fn contained(document: &Value) -> Result<Qlog, QlogError> {
     Ok(qlog)
 }
 
-/// Packets that are not acknowledged yet: place in the list of those sent.
+/// Packets without acknowledgement, with their index in the list of sent packets.
 pub(crate) type Open = BTreeMap<(Space, u64), usize>;

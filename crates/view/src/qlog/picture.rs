@@ -1,5 +1,5 @@
-//! Picture of a qlog trace: packets by number over time, acknowledgements, losses, probe timers; window, bytes in flight
-//! and round trips below.
+//! Time-sequence picture of a qlog trace: packet numbers over time with acknowledgements, losses and probe timers;
+//! panels of congestion window, bytes in flight and RTT.
 
 use super::{Space, Trace};
 use crate::frame::Frame;
@@ -8,7 +8,8 @@ use report::{
     Truth,
 };
 
-/// Draws the packets of one trace with 0-RTT and 1-RTT keys; those of the handshake have numbers of their own.
+/// Picture of the packets of the application space (0-RTT and 1-RTT); Initial and Handshake packets have numbers of
+/// their own.
 pub fn picture(trace: &Trace, frame: Frame) -> Picture {
     let (from, until) = (frame.from.unwrap_or(0.0), frame.until.unwrap_or(trace.seconds));
     let until = if until > from { until } else { from + 1e-3 };
@@ -25,7 +26,7 @@ pub fn picture(trace: &Trace, frame: Frame) -> Picture {
         ack: ack.largest.saturating_add(1),
         ..Ack::default()
     });
-    // Lost packets are those that the sender declared lost and never saw acknowledged.
+    // Drops are packets declared lost and never acknowledged.
     let drops = packets().filter(|packet| packet.acknowledged.is_none()).filter_map(|packet| {
         let t = packet.lost?;
         Some(Drop { t, seq: packet.number, end: packet.number + 1, place: String::new() })
@@ -89,7 +90,7 @@ pub fn picture(trace: &Trace, frame: Frame) -> Picture {
     }
 }
 
-/// Summary of the log, one line.
+/// Summary of the trace, one line.
 pub(crate) fn subtitle(trace: &Trace) -> String {
     let vantage = if trace.vantage.is_empty() { String::new() } else { format!(", {}", trace.vantage) };
     format!(

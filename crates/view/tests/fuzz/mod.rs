@@ -1,8 +1,8 @@
-//! Fuzz body of lower-layer event tables: any text as a table.
+//! Fuzz targets of lower-layer event tables and qlog files: any text or bytes as input.
 
 #![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
 
-/// Read or refused with a line that is there; every time is finite, no event ends before it begins.
+/// A table is read, or rejected with an existing line number; every time is finite, and no event ends before it begins.
 pub(crate) fn layers(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     match view::layers::read(text, "table", 0.5) {
@@ -21,7 +21,7 @@ pub(crate) fn layers(bytes: &[u8]) {
     }
 }
 
-/// Any bytes as a qlog: read, or rejected with a sentence; a readable one is drawn, and every time lies within the
+/// Any bytes as a qlog are read, or rejected with a reason; a readable one is drawn, and every time lies within the
 /// trace.
 pub(crate) fn qlog(bytes: &[u8]) {
     match view::qlog::read(bytes) {
