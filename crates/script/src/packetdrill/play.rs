@@ -78,7 +78,7 @@ pub fn play(script: &Script) -> DialogueVerdict {
     };
     for line in &script.lines {
         match player.line(line) {
-            Ok(()) if player.harness.restless() => {
+            Ok(()) if player.harness.out_of_expiries() => {
                 return DialogueVerdict::Unsupported(format!("line {}: timers that never rest", line.number));
             }
             Ok(()) => {}
@@ -407,7 +407,7 @@ impl Player {
             self.look();
             let Some((place, segment, t)) = self.queue.pop_front() else {
                 let next = self.harness.connection.next_timeout();
-                if next > latest || self.harness.restless() {
+                if next > latest || self.harness.out_of_expiries() {
                     let expected = format!("{} by {:.4} s", describe_packet(p), since(latest));
                     return Err(match first {
                         None => self.wrong("nothing left", expected, "nothing".to_owned()),
