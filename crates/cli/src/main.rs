@@ -1,18 +1,19 @@
-//! Command line of williwaw: arguments, a checked plan, then the verb's work.
+//! Command line of williwaw: argument parsing, dispatch to a verb, exit code.
 //!
 //! | part | what it holds |
 //! |---|---|
 //! | [`cmd`] | one file or folder per verb: its arguments, its work, its output |
 //! | [`console`] | shared arguments, standard streams, signals, exit codes |
-//! | [`input`] | scenario files and the plan of a run: defaults filled in, contradictions refused |
+//! | [`input`] | scenario files, links of `shell` and `wire`, lists of agents |
 //! | [`player`] | repetitions in this process, at an agent, on real kernels |
 //! | [`output`] | tables, pages, captures and run folders |
 //!
-//! Data goes to stdout, messages to stderr ([`console::streams`]); a verb ends with a [`console::exit::ExitStatus`].
+//! Data goes to stdout, messages to stderr ([`console::streams`]); a verb ends with a
+//! [`console::exit::ExitStatus`].
 //!
 //! # To add a verb
 //! Write `cmd/NAME.rs` with a `#[derive(clap::Args)] struct Args` and
-//! `fn run(args: Args, talk: &Talk) -> Result<End, Failure>`, and name it in the list in `cmd/mod.rs`.
+//! `fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure>`, and name it in the list in `cmd/mod.rs`.
 //! Help, completions and exit codes follow from there.
 
 mod cmd;

@@ -1,4 +1,5 @@
-//! `williwaw agent`: lends this host to emulations that another one plays.
+//! `williwaw agent`: agent process that lends namespaces of this host, or carries the path, for an emulation
+//! that another host controls; creation of token files.
 
 use crate::console::exit::{ExitStatus, Failure};
 use crate::console::interrupt;

@@ -1,4 +1,4 @@
-//! Command-line grammar of the binary: its verbs, and the options that go with each.
+//! Command-line parser of the binary (`clap`): the verb, and the options common to all verbs.
 
 use super::Verb;
 use crate::console::args::Everywhere;

@@ -18,7 +18,7 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-/// Values offered by a shell. The verbs themselves explain a wrong value better than a list.
+/// Values that a shell completes. The verbs still accept any text, because their errors explain a wrong value better.
 struct Words {
     presets: Vec<&'static str>,
     metrics: Vec<&'static str>,
@@ -27,13 +27,13 @@ struct Words {
 
 impl Words {
     fn known() -> Words {
-        // The parser wants names that live as long as the process, which ends after this.
+        // The parser requires static names; the leak ends with the process.
         let experiments = lab::reproduce::list().unwrap_or_default().into_iter();
         let experiments = experiments.map(|(id, _)| &*String::leak(id)).collect();
         Words { presets: scenario::preset::NAMES.to_vec(), metrics: Metric::NAMES.to_vec(), experiments }
     }
 
-    /// The verb with the words as values of its arguments, and of those of its own verbs.
+    /// Adds the values to the arguments of a verb and of its subcommands.
     fn put(&self, verb: Command) -> Command {
         let name = verb.get_name().to_owned();
         let verb = verb.mut_args(|arg| match (name.as_str(), arg.get_id().as_str()) {

@@ -18,16 +18,16 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// One item.
+/// A requirement and the result of its check.
 struct Check {
     what: &'static str,
-    /// Emulation needs it.
+    /// True if emulation requires it.
     needed: bool,
     there: bool,
-    /// Result of a check.
+    /// Text of the result.
     found: String,
-    /// How to mend it; empty where nothing is wrong.
-    mend: &'static str,
+    /// Remedy if it is missing.
+    remedy: &'static str,
 }
 
 /// Runs the verb.
@@ -50,7 +50,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     ];
     let good = checks.iter().all(|check| check.there || !check.needed);
     if args.json {
-        let one = |c: &Check| json!({ "what": c.what, "needed": c.needed, "there": c.there, "found": c.found, "mend": c.mend });
+        let one = |c: &Check| json!({ "what": c.what, "needed": c.needed, "there": c.there, "found": c.found, "mend": c.remedy });
         let all: Vec<_> = checks.iter().map(one).collect();
         console.document(&json!({ "schema": "williwaw-doctor/1", "good": good, "checks": all }))?;
     } else {
@@ -60,8 +60,9 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
                 (false, true) => "MISSING",
                 (false, false) => "absent",
             };
-            let mend = if c.there || c.mend.is_empty() { String::new() } else { format!("\n  {}", c.mend) };
-            format!("{:<12}{state:<9}{}{mend}\n", c.what, c.found)
+            let remedy =
+                if c.there || c.remedy.is_empty() { String::new() } else { format!("\n  {}", c.remedy) };
+            format!("{:<12}{state:<9}{}{remedy}\n", c.what, c.found)
         };
         console.data(&checks.iter().map(line).collect::<String>())?;
     }
@@ -86,7 +87,7 @@ fn system() -> Check {
         needed: true,
         there,
         found: std::env::consts::OS.to_owned(),
-        mend: "emulation needs Linux; use a virtual machine",
+        remedy: "emulation needs Linux; use a virtual machine",
     }
 }
 
@@ -100,7 +101,7 @@ fn kernel() -> Check {
         needed: true,
         there: version >= (4, 9),
         found: if release.is_empty() { "unknown".to_owned() } else { release },
-        mend: "a kernel of version 4.9 or later has the needed fields in TCP_INFO",
+        remedy: "a kernel of version 4.9 or later has the needed fields in TCP_INFO",
     }
 }
 
@@ -115,7 +116,7 @@ fn tun() -> Check {
         needed: true,
         there,
         found,
-        mend: "modprobe tun; in a container: --device /dev/net/tun --cap-add NET_ADMIN",
+        remedy: "modprobe tun; in a container: --device /dev/net/tun --cap-add NET_ADMIN",
     }
 }
 
@@ -138,7 +139,7 @@ fn namespaces() -> Check {
         needed: true,
         there,
         found,
-        mend: "run as root, or sysctl kernel.unprivileged_userns_clone=1 (AppArmor: kernel.apparmor_restrict_unprivileged_userns=0)",
+        remedy: "run as root, or sysctl kernel.unprivileged_userns_clone=1 (AppArmor: kernel.apparmor_restrict_unprivileged_userns=0)",
     }
 }
 
@@ -147,7 +148,7 @@ fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
 
-/// Whether a network namespace can really be made: tried in a process of its own.
+/// Whether `williwaw shell` can run a command behind a link, tested in a child process.
 fn rights() -> Check {
     let mut command = std::process::Command::new("/proc/self/exe");
     command.args(["shell", "--link", "delay=1 ms", "--quiet", "--", "true"]);
@@ -155,8 +156,8 @@ fn rights() -> Check {
     let (there, found) = match tried {
         Ok(done) if done.status.success() => (true, "a link was made and a command ran behind it".to_owned()),
         Ok(done) => {
-            let said = String::from_utf8_lossy(&done.stderr);
-            (false, said.lines().next().unwrap_or("it ended without a word").to_owned())
+            let stderr = String::from_utf8_lossy(&done.stderr);
+            (false, stderr.lines().next().unwrap_or("it ended without a word").to_owned())
         }
         Err(error) => (false, error.to_string()),
     };
@@ -165,7 +166,7 @@ fn rights() -> Check {
         needed: true,
         there,
         found,
-        mend: "run as root, or give the program the rights: setcap cap_net_admin,cap_sys_admin+ep",
+        remedy: "run as root, or give the program the rights: setcap cap_net_admin,cap_sys_admin+ep",
     }
 }
 
@@ -180,7 +181,7 @@ fn priority() -> Check {
         needed: false,
         there,
         found: format!("real-time priority up to {}", if is_root() { "99" } else { &most }),
-        mend: "run as root, or raise rtprio in /etc/security/limits.conf; --no-realtime goes without",
+        remedy: "run as root, or raise rtprio in /etc/security/limits.conf; --no-realtime goes without",
     }
 }
 
@@ -192,11 +193,11 @@ fn clock() -> Check {
         needed: false,
         there,
         found: if source.is_empty() { "clock source unknown".to_owned() } else { source },
-        mend: "a slow clock source makes every look at the time cost microseconds: boot with clocksource=tsc",
+        remedy: "a slow clock source makes every look at the time cost microseconds: boot with clocksource=tsc",
     }
 }
 
-fn program(what: &'static str, names: &[&str], mend: &'static str) -> Check {
+fn program(what: &'static str, names: &[&str], remedy: &'static str) -> Check {
     let path = environment::variable("PATH").unwrap_or_default();
     let find = |name: &&str| -> Option<PathBuf> {
         std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
@@ -207,6 +208,6 @@ fn program(what: &'static str, names: &[&str], mend: &'static str) -> Check {
         needed: false,
         there: found.is_some(),
         found: found.map_or_else(|| format!("no {}", names.join(", no ")), |file| file.display().to_string()),
-        mend,
+        remedy,
     }
 }

@@ -1,4 +1,5 @@
-//! `williwaw emulate`: a scenario in real time, with the kernel's own TCP, and with programs where the scenario has them.
+//! `williwaw emulate`: repetitions of a scenario in real time, in parallel, on this host or at agents, with
+//! kernels and programs; run folder, captures, report.
 
 use crate::cmd::run::plan::Plan;
 use crate::cmd::run::{self, RunResults, RunStore};
@@ -100,7 +101,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Plan as of a run in virtual time.
+    /// Plan in the form of a run in virtual time.
     fn plan(&self, console: &Console) -> Result<Plan, Failure> {
         let args = run::Args {
             file: self.file.clone(),
@@ -119,11 +120,11 @@ impl Args {
             flows: false,
             yes: true,
             shuffle_ties: None,
-            // Its kernels are this machine's.
+            // Real time uses the kernel of this host.
             linux: None,
             look: None,
             patience: base::Span::ZERO,
-            // Packet ports keep their packets themselves.
+            // Captures come from the packet ports, without a second run.
             pcap: None,
             snap: 96,
             xplot: None,
@@ -177,9 +178,9 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     };
     let (played, mut rows, complete) = going.play(rows, kept.as_mut())?;
     args.write_first(&played, &sweep, console)?;
-    let told = &played.told;
+    let reports = &played.reports;
     let mut repetitions = store.as_ref().map_or_else(Vec::new, |store| store.read(&before));
-    repetitions.extend(told.iter().map(|told| told.document.clone()));
+    repetitions.extend(reports.iter().map(|report| report.document.clone()));
     let faithful = repetitions.iter().all(|r| r["unfaithful"].is_null());
     let mut emulation = json!({
         "kernel": site.kernel,
@@ -220,16 +221,16 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
         found.report(console)?;
     }
     if !args.json {
-        told.iter().for_each(|told| console.note(&told.said));
+        reports.iter().for_each(|report| console.note(&report.said));
     }
     found.close(console, &watch)?;
-    for told in told {
-        end = told.judge(end, console);
+    for report in reports {
+        end = report.judge(end, console);
     }
     Ok(end)
 }
 
-/// Refuses flows that real time cannot carry, and a file that repetitions beside each other would write.
+/// Refuses flows that real time does not support, and output files that parallel repetitions would share.
 pub(crate) fn refuse(sweep: &Sweep, jobs: u16) -> Result<(), Failure> {
     let shared = |command: &&Command| matches!(command.metrics, Some(Reports::File(_)));
     let mut commands = sweep.cells.held().iter().flat_map(|cell| &cell.model.commands);
@@ -290,37 +291,38 @@ pub(crate) fn refuse(sweep: &Sweep, jobs: u16) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Host that plays repetitions.
+/// Player of repetitions.
 enum RepPlayer {
-    /// This host, so exactly, with machines at others.
+    /// This host carries the path; machines may be at agents.
     Local { options: Options, control: Option<Arc<AgentControl>>, events: bool },
-    /// Another one.
+    /// An agent carries the path.
     Remote(RemotePlayer),
 }
 
-/// Repetitions that are to be played.
+/// Repetitions to play, and how.
 struct PendingReps<'a> {
     sweep: &'a Sweep,
     player: RepPlayer,
-    /// The first repetition needs a picture, or more output than the run folder keeps.
+    /// Whether the first repetition is drawn.
     picture: bool,
+    /// Whether files of the first repetition are kept in memory for the outputs of the verb.
     keep_first: bool,
     store: Option<&'a Store>,
-    /// Repetitions in parallel.
+    /// Number of parallel repetitions.
     jobs: usize,
     stop: &'a AtomicBool,
     console: &'a Console,
 }
 
-/// Finished repetitions in order, and the output of the first one.
+/// Reports of finished repetitions, and the files of the first one.
 #[derive(Default)]
 struct FinishedReps {
-    told: Vec<RepReport>,
+    reports: Vec<RepReport>,
     first: Option<((u32, u64), RepArtefacts)>,
 }
 
 impl Args {
-    /// Player, and accuracy of its host.
+    /// Player of the repetitions, and the calibration of its host.
     fn player(
         &self,
         plan: &Plan,
@@ -356,14 +358,13 @@ impl Args {
         Ok((RepPlayer::Local { options, control, events: self.events }, begun))
     }
 
-    /// Whether the first repetition is drawn.
     fn draws_first(&self) -> bool {
         self.svg.is_some() || self.report
     }
 
     /// Writes the requested outputs of the first repetition.
     fn write_first(&self, played: &FinishedReps, sweep: &Sweep, console: &Console) -> Result<(), Failure> {
-        let Some(((cell, _), brought)) = &played.first else { return Ok(()) };
+        let Some(((cell, _), files)) = &played.first else { return Ok(()) };
         let write = |path: &Path, bytes: &[u8]| {
             crate::output::atomic_write::whole(path, bytes)?;
             console.note(&format!("wrote {}", path.display()));
@@ -378,7 +379,7 @@ impl Args {
             };
             write(path, picture.svg(900, 640).as_bytes())?;
         }
-        match (&self.pcap, &brought.capture) {
+        match (&self.pcap, &files.capture) {
             (Some(path), Some(capture)) => {
                 write(path, capture)?;
                 let model = &sweep.cells.held()[*cell as usize].model;
@@ -393,8 +394,8 @@ impl Args {
 }
 
 impl PendingReps<'_> {
-    /// Plays every repetition that is not among `rows`, some beside each other; each is in the folder before the
-    /// next begins. False if it was stopped before the end.
+    /// Plays every repetition that has no row in `rows`, up to `jobs` in parallel, and stores each one at its end.
+    /// Returns the reports, all rows, and whether all repetitions are finished.
     fn play(
         &self,
         mut rows: Vec<Row>,
@@ -426,8 +427,8 @@ impl PendingReps<'_> {
                             let (played, rows, kept, fault) = &mut *sink;
                             match outcome.and_then(|one| self.keep(one, rows, kept.as_deref_mut())) {
                                 Ok(one) => played.take(one, self.keep_first),
-                                // Stopped while other hosts were getting ready. Other errors are reported, also after
-                                // a stop request.
+                                // Stopped while agents prepared. Other errors are reported, also after a stop
+                                // request.
                                 Err(failure) if failure.end == ExitStatus::Interrupted => {}
                                 Err(failure) => {
                                     *fault = Some(failure);
@@ -444,12 +445,12 @@ impl PendingReps<'_> {
         if let Some(failure) = fault {
             return Err(failure);
         }
-        played.told.sort_by_key(RepReport::key);
+        played.reports.sort_by_key(RepReport::key);
         let complete = finished(&rows).len() as u64 == self.sweep.total();
         Ok((played, rows, complete))
     }
 
-    /// Plays one.
+    /// Plays one repetition, given by cell and number.
     fn one(
         &self,
         key: (u32, u64),
@@ -466,7 +467,7 @@ impl PendingReps<'_> {
                     options,
                     elsewhere: control.clone().map(|control| control as Arc<dyn RemoteHosts>),
                     called: &called,
-                    // Each of those beside each other is called by a name of its own.
+                    // Parallel repetitions have different names for `williwaw trigger`.
                     beside: self.jobs > 1,
                     events: *events,
                 };
@@ -480,44 +481,44 @@ impl PendingReps<'_> {
         }
     }
 
-    /// Keeps it, unless it was stopped: then it is as if it had not begun.
+    /// Stores a finished repetition; `None` for a stopped one, which is discarded.
     fn keep(
         &self,
-        (told, brought): (RepReport, RepArtefacts),
+        (report, files): (RepReport, RepArtefacts),
         rows: &mut Vec<Row>,
         kept: Option<&mut RunStore>,
     ) -> Result<Option<(RepReport, RepArtefacts)>, Failure> {
-        if self.stop.load(Relaxed) && !told.complete {
+        if self.stop.load(Relaxed) && !report.complete {
             return Ok(None);
         }
-        let new = told.rows();
+        let new = report.rows();
         if let Some(store) = self.store {
-            store.write(&told, &brought, &self.sweep.cells.held()[told.cell as usize].model)?;
+            store.write(&report, &files, &self.sweep.cells.held()[report.cell as usize].model)?;
         }
         if let Some(kept) = kept {
             kept.folder.append(&new)?;
         }
         rows.extend(new);
-        Ok(Some((told, brought)))
+        Ok(Some((report, files)))
     }
 }
 
 impl FinishedReps {
-    /// The picture of the first repetition, with the number of its cell.
+    /// Picture of the first repetition, with the number of its cell.
     fn picture(&self) -> Option<(usize, report::Picture)> {
-        let ((cell, _), brought) = self.first.as_ref()?;
-        let picture = serde_json::from_slice(brought.picture.as_ref()?).ok()?;
+        let ((cell, _), files) = self.first.as_ref()?;
+        let picture = serde_json::from_slice(files.picture.as_ref()?).ok()?;
         Some((*cell as usize, picture))
     }
 
-    /// Adds a finished repetition; its output too, if it is the first of those kept and a picture is requested.
+    /// Adds a finished repetition; with `keep_first` also its files, if it is the first so far.
     fn take(&mut self, one: Option<(RepReport, RepArtefacts)>, keep_first: bool) {
-        let Some((told, brought)) = one else { return };
-        let key = told.key();
+        let Some((report, files)) = one else { return };
+        let key = report.key();
         if keep_first && self.first.as_ref().is_none_or(|(first, _)| key < *first) {
-            self.first = Some((key, brought));
+            self.first = Some((key, files));
         }
-        self.told.push(told);
+        self.reports.push(report);
     }
 }
 
@@ -536,9 +537,9 @@ impl From<Error> for Failure {
             };
         }
         if let Error::LinkProcess(why) = error {
-            return Failure::usage(why, link_processes::MEND);
+            return Failure::usage(why, link_processes::REMEDY);
         }
-        let mend = match &error {
+        let remedy = match &error {
             Error::Kernel(netns::Error::Rights { .. }) => {
                 "start it as root, or let users make user namespaces (sysctl kernel.unprivileged_userns_clone, \
                  user.max_user_namespaces) and open /dev/net/tun"
@@ -552,6 +553,6 @@ impl From<Error> for Failure {
             }
             _ => "",
         };
-        Failure::machine(error.to_string(), mend)
+        Failure::machine(error.to_string(), remedy)
     }
 }

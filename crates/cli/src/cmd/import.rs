@@ -1,4 +1,5 @@
-//! `williwaw import`: conversion of links of other tools and of recordings into a scenario.
+//! `williwaw import`: scenario from netem or mahimahi command lines, recordings or access logs, with notes on
+//! the translation.
 
 use crate::console::exit::{ExitStatus, Failure};
 use crate::console::streams::Console;
@@ -75,7 +76,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     Ok(ExitStatus::Good)
 }
 
-/// Name of the trigger it, and its text.
+/// Name of the input for messages, and its text: stdin, a file, or the command line itself.
 fn read(words: &[String]) -> Result<(String, String), Failure> {
     let [word] = words else { return Ok(("the command line".into(), joined(words))) };
     if word == "-" {
@@ -97,7 +98,7 @@ fn plain(name: &str, bytes: Vec<u8>) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| Failure::usage(format!("`{name}` is not a text file"), ""))
 }
 
-/// The words as a shell would have them written.
+/// Command line of the words, quoted for a shell.
 fn joined(words: &[String]) -> String {
     let quoted = |word: &String| {
         let simple =

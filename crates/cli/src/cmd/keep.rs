@@ -1,4 +1,4 @@
-//! `williwaw keep`: supervisor process of one command, started by williwaw itself.
+//! `williwaw keep`, a hidden verb: supervisor process of one command of an emulation.
 
 use crate::console::exit::{ExitStatus, Failure};
 use crate::console::streams::Console;
@@ -15,13 +15,13 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 #[cfg(target_os = "linux")]
-pub(crate) fn run(args: Args, _talk: &Console) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, _console: &Console) -> Result<ExitStatus, Failure> {
     Ok(ExitStatus::Command(netns::keeper::keep(args.control, args.network) as u8))
 }
 
-/// Does it not.
+/// Supervision needs Linux.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn run(args: Args, _talk: &Console) -> Result<ExitStatus, Failure> {
+pub(crate) fn run(args: Args, _console: &Console) -> Result<ExitStatus, Failure> {
     let _ = (args.control, args.network);
     Err(netns::Error::System.into())
 }

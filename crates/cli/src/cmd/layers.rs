@@ -1,6 +1,5 @@
-//! Event files of lower layers, on the time axis of a capture.
-//!
-//! Files of their events on the axis of a capture: tables, logs of our own runs, captures of radio blocks (GSMTAP).
+//! Files of lower-layer events on the time axis of a capture: CSV tables, event logs of `emulate`, captures
+//! of radio blocks (GSMTAP).
 
 use crate::console::exit::Failure;
 use capture::{Reader, Transport};
@@ -11,12 +10,12 @@ use std::path::{Path, PathBuf};
 use view::layers::TableError;
 use view::radio::{self, Blocks};
 
-/// Times beyond this (s) count from 1970: it is in the year 2001, and no capture lasts so long.
+/// Times above this value, s, count from 1970 (it is in the year 2001); smaller times count from the first packet.
 const SINCE_1970: f64 = 1e9;
 
-/// Reads files of events; `start` (s since 1970) is t = 0 for those that count from 1970. The capture of a run of
-/// ours says that it was made in the first hours of 1970: then logs, which count from the run's beginning, do so too. `drawn`
-/// adds each radio block of a capture.
+/// Reads files of events; `start`, s since 1970, is t = 0 for times that count from 1970. Captures of williwaw's own
+/// runs begin in the first hours of 1970, so that `start` is also the offset of event logs, which count from the start
+/// of the run. `drawn` adds each radio block of a capture.
 pub(super) fn read(files: &[PathBuf], start: f64, drawn: bool) -> Result<Vec<Layer>, Failure> {
     let mut out = Vec::new();
     for path in files {
@@ -42,7 +41,7 @@ pub(super) fn read(files: &[PathBuf], start: f64, drawn: bool) -> Result<Vec<Lay
     Ok(out)
 }
 
-/// Radio blocks of a capture; none if the file is no capture.
+/// Radio blocks of a capture; `None` if the file is no capture.
 fn blocks(path: &Path, start: f64, drawn: bool) -> Result<Option<Vec<Layer>>, Failure> {
     let Ok(file) = File::open(path) else { return Ok(None) };
     let Ok(mut reader) = Reader::open(BufReader::new(file)) else { return Ok(None) };
@@ -79,6 +78,6 @@ fn table(path: &Path, text: &str, start: f64) -> Result<Vec<Layer>, Failure> {
     if first.is_finite() && first > SINCE_1970 { read(-start) } else { Ok(layers) }
 }
 
-fn refused(path: &Path, wrong: &TableError, mend: &str) -> Failure {
-    Failure::usage(format!("`{}`, line {}: {}", path.display(), wrong.line, wrong.why), mend)
+fn refused(path: &Path, wrong: &TableError, remedy: &str) -> Failure {
+    Failure::usage(format!("`{}`, line {}: {}", path.display(), wrong.line, wrong.why), remedy)
 }

@@ -1,4 +1,4 @@
-//! `williwaw linux`: kernels that run in virtual time.
+//! `williwaw linux`: build, list and check of kernels that run in virtual time (User-Mode Linux).
 
 use crate::console::clock::Stopwatch;
 use crate::console::environment;
@@ -61,13 +61,14 @@ enum What {
     },
 }
 
-/// A name that is a file's, and of no other folder.
+/// Parses the name of a kernel, which is also its folder in the cache: 1 to 64 characters, no path separator.
 fn name(text: &str) -> Result<String, String> {
     let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     match text.chars().all(good) && !text.starts_with(['.', '-']) && (1..=64).contains(&text.len()) {
         true => Ok(text.to_owned()),
         false => {
-            Err("a name is of letters, digits, `-`, `_` and `.`, and begins with none of the last".to_owned())
+            Err("a name consists of letters, digits, `-`, `_` and `.`, and does not begin with `-` or `.`"
+                .to_owned())
         }
     }
 }
@@ -144,7 +145,7 @@ fn list(as_json: bool, console: &Console) -> Result<ExitStatus, Failure> {
     Ok(ExitStatus::Good)
 }
 
-/// Requirements, with those present. The first one missing for running a kernel is the failure.
+/// Prints the requirements and whether they are met. The first unmet requirement for running a kernel is the error.
 fn doctor(linux: Option<&str>, as_json: bool, console: &Console) -> Result<ExitStatus, Failure> {
     let cache = kernels::cache()?;
     let mut found: Vec<(&str, bool, String)> = Vec::new();

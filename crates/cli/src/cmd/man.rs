@@ -23,7 +23,7 @@ pub(crate) struct Args {
 /// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let all = Cli::command();
-    // Arguments that go with every verb stand on its page too.
+    // Global arguments are listed on the page of every verb.
     let common: Vec<Arg> = all.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
     let shown = all.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned();
     let verbs: Vec<Command> = shown.map(|verb| verb.args(common.iter().cloned())).collect();
@@ -34,8 +34,8 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
                 Some(verb) => page(titled(verb))?,
                 None => {
                     let near = scenario::nearest(name, verbs.iter().map(Command::get_name));
-                    let mend = near.map_or_else(String::new, |near| format!("did you mean `{near}`?"));
-                    return Err(Failure::usage(format!("there is no verb `{name}`"), mend));
+                    let remedy = near.map_or_else(String::new, |near| format!("did you mean `{near}`?"));
+                    return Err(Failure::usage(format!("there is no verb `{name}`"), remedy));
                 }
             },
         };
@@ -63,9 +63,9 @@ fn program(all: &Command) -> Command {
         .subcommands(all.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned())
 }
 
-/// A verb under the name of its page.
+/// The verb as a command with the name of its page, `williwaw-VERB`.
 fn titled(verb: &Command) -> Command {
-    // The pages live as long as the process, which ends after this.
+    // The parser requires static names; the leak ends with the process.
     let name: &'static str = String::leak(format!("williwaw-{}", verb.get_name()));
     let bin = format!("williwaw {}", verb.get_name());
     verb.clone().name(name).bin_name(bin).display_name(name)

@@ -1,8 +1,8 @@
-//! `williwaw merge`: shards of a sweep become the run folder of the whole.
+//! `williwaw merge`: merge of the shards of a sweep into one run folder, equal to that of an unsharded run.
 //!
-//! Shards are read by repetition, so that memory does not grow with them, except by the tables that summaries need.
-//! The tables of the merged folder (flows; users, cells, timeslots, seconds and radio blocks of networks) have the bytes
-//! of those that one unsharded run writes.
+//! Shards are read repetition by repetition. Memory does not grow with the shards, except by the tables that
+//! summaries need. Every table of the merged folder (flows; users, cells, timeslots, seconds and radio blocks
+//! of cell networks) equals that of an unsharded run byte by byte.
 
 use crate::cmd::run::plan::{Output, Plan, ResultPlace};
 use crate::cmd::run::{RunResults, RunStore};
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     flows: bool,
 }
 
-/// One folder, read.
+/// Run folder of a shard.
 struct Folder {
     path: PathBuf,
     record: Record,
@@ -149,7 +149,7 @@ fn read(path: &Path) -> Result<Folder, Failure> {
     Ok(Folder { path: path.to_owned(), record, shard })
 }
 
-/// Refuses folders of different sweeps, a shard that is there twice and shards that are missing; gives the first shard.
+/// Refuses shards of different sweeps, duplicate shards and missing shards; returns the first shard.
 fn belong_together(shards: &[Folder]) -> Result<&Folder, Failure> {
     let mut by_number: BTreeMap<Shard, &Folder> = BTreeMap::new();
     for shard in shards {
@@ -208,7 +208,7 @@ fn wanted(known: &Tables) -> Vec<(&'static str, &Header)> {
     all.filter(|(_, wanted)| **wanted).map(|((table, header), _)| (table.name, header)).collect()
 }
 
-/// A table of networks of cells of a shard, which must have this header.
+/// Table of cell networks of a shard; an error if its header differs from `header`.
 fn table_of(shard: &Folder, table: &str, header: &Header) -> Result<Merged, Failure> {
     let name = shard.path.display();
     let again = "run the shard again into a new folder";
@@ -229,7 +229,7 @@ fn table_of(shard: &Folder, table: &str, header: &Header) -> Result<Merged, Fail
     }
 }
 
-/// Checks that a shard is of the sweep and holds every repetition that it should hold.
+/// Checks that a shard belongs to the sweep and has all of its repetitions.
 fn complete(shard: &Folder, sweep: &Sweep) -> Result<(), Failure> {
     let name = shard.path.display();
     let found = folder::repetitions(&shard.path, "flows")?;
@@ -256,7 +256,7 @@ fn complete(shard: &Folder, sweep: &Sweep) -> Result<(), Failure> {
     ))
 }
 
-/// Passes the rows of each repetition of a shard's own share to `each`.
+/// Calls `each` with the rows of each repetition that belongs to the shard.
 fn each_repetition(
     mut found: Merged,
     shard: &Folder,

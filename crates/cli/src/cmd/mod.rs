@@ -1,4 +1,5 @@
-//! Verbs of the command line, one file each. A new one is named twice here and described in its own file.
+//! Verbs of the command line: one module per verb, and the list that generates the subcommands and their
+//! dispatch. A new verb has two lines here, its module and its entry in the list.
 
 pub(crate) mod agent;
 pub(crate) mod analyse;
@@ -32,7 +33,7 @@ use crate::console::exit::{ExitStatus, Failure};
 use crate::console::streams::Console;
 use clap::Subcommand;
 
-/// The list of verbs: what to call each, in the order of the help, and the module that does it.
+/// Generates the subcommands and their dispatch from a list of names and modules, in the order of the help.
 macro_rules! verbs {
     ($($Verb:ident = $module:ident),* $(,)?) => {
         /// What to do.
@@ -43,7 +44,8 @@ macro_rules! verbs {
         }
 
         impl Verb {
-            /// Meaning of its exit code: `shell` passes on the codes of its command and has one code of its own.
+            /// Maps the exit status of an error of williwaw itself: `shell` passes on the codes of its command, so its
+            /// own errors have a single code.
             pub(crate) fn own_fault(&self) -> fn(ExitStatus) -> ExitStatus {
                 match self {
                     Verb::Shell(_) => |_| ExitStatus::Command(shell::OWN_FAULT),
@@ -51,7 +53,7 @@ macro_rules! verbs {
                 }
             }
 
-            /// Does it.
+            /// Runs the verb.
             pub(crate) fn run(self, console: &Console) -> Result<ExitStatus, Failure> {
                 match self {
                     $(Verb::$Verb(args) => $module::run(args, console)),*

@@ -1,4 +1,4 @@
-//! `williwaw new`: a commented scenario to start from.
+//! `williwaw new`: commented starter scenario, and the JSON Schema beside it for editors.
 
 use crate::console::exit::{ExitStatus, Failure};
 use crate::console::streams::Console;
@@ -7,7 +7,7 @@ use scenario::starter::STARTER;
 use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 
-/// The schema beside a scenario, which its first line names for editors.
+/// File name of the JSON Schema, to which the first line of the scenario refers editors.
 const SCHEMA: &str = "williwaw.schema.json";
 
 /// Write a commented scenario to start from
@@ -44,11 +44,11 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     };
     let text = format!("#:schema ./{SCHEMA}\n{STARTER}");
     if let Err(error) = file.write_all(text.as_bytes()) {
-        // Half of a file would be in the way of the next try.
+        // A partial file would make the next attempt fail.
         let _ = std::fs::remove_file(&args.file);
         return Err(Failure::write(&args.file, &error));
     }
-    // The scenario is whole without it.
+    // A missing schema is no error: the scenario is complete without it.
     let schema = format!("{:#}\n", scenario::schema::json_schema());
     if let Err(failure) = atomic_write::whole(&args.file.with_file_name(SCHEMA), schema) {
         console.note(&format!("editors will not complete it: {failure}"));

@@ -30,11 +30,11 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     let known = |name: &str| senders.contains(&name) || preset::NAMES.contains(&name);
     if let Some(name) = args.name.as_deref().filter(|name| !known(name)) {
         let all = preset::NAMES.iter().chain(&senders).copied();
-        let mend = match scenario::nearest(name, all) {
+        let remedy = match scenario::nearest(name, all) {
             Some(near) => format!("did you mean `{near}`? `williwaw presets` lists them all"),
             None => "`williwaw presets` lists them all".to_owned(),
         };
-        return Err(Failure::usage(format!("there is no link and no TCP profile `{name}`"), mend));
+        return Err(Failure::usage(format!("there is no link and no TCP profile `{name}`"), remedy));
     }
     let wanted = |name: &&&str| args.name.as_deref().is_none_or(|wanted| wanted == **name);
     let links: Vec<&str> = preset::NAMES.iter().filter(wanted).copied().collect();
@@ -61,7 +61,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     Ok(ExitStatus::Good)
 }
 
-/// A line for each: its name, and the first sentence about it.
+/// Text with one line per preset or profile: name, and first sentence of its description.
 fn list(all: &[(&str, String)]) -> String {
     let widest = all.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     all.iter().map(|(name, about)| format!("{name:widest$}  {}\n", first_sentence(about))).collect()
@@ -75,7 +75,7 @@ fn text(name: &str) -> &'static str {
     Config::profile_text(name).unwrap_or_default()
 }
 
-/// The first sentence of the comment that opens a profile.
+/// First sentence of the head comment of a profile.
 fn about(name: &str) -> String {
     let comment: Vec<&str> =
         text(name).lines().map_while(|line| line.strip_prefix('#')).map(str::trim).collect();

@@ -73,7 +73,7 @@ fn packets(reader: &mut Source) -> std::io::Result<()> {
         out.flush()
     };
     match print() {
-        // The reader of a pipe has seen enough.
+        // The reader has closed the pipe.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         end => end,
     }

@@ -1,4 +1,5 @@
-//! `williwaw reproduce`: the papers' experiments, published beside measured.
+//! `williwaw reproduce`: published experiments run again, with measured values beside published ones, claims,
+//! and an HTML page.
 
 use crate::console::clock::Stopwatch;
 use crate::console::exit::{ExitStatus, Failure};
@@ -73,35 +74,35 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Default number of repetitions with kernels.
+/// Default number of repetitions with current kernels (`--today`).
 const TODAY: u32 = 20;
-/// Time without output after which a kernel is stopped.
+/// Real time after which a silent kernel is abandoned.
 const PATIENCE: base::Span = base::Span::from_secs(30);
 
 impl Args {
-    /// Comparison with current kernels; without kernels, a note and only the study's senders.
+    /// Player of current kernels; `None` without `--today` or `--linux`, or with a note if no kernel is installed.
     fn stage(&self, console: &Console) -> Result<Option<KernelPlayer>, Failure> {
         if self.today.is_none() && self.linux.is_none() {
             return Ok(None);
         }
-        let wish = KernelOptions { linux: self.linux.clone(), look: None, patience: PATIENCE };
-        // A kernel named by the user is required.
-        if wish.linux.is_none() && !kernels::there_is_one()? {
+        let kernel_options = KernelOptions { linux: self.linux.clone(), look: None, patience: PATIENCE };
+        // A kernel named by `--linux` must exist.
+        if kernel_options.linux.is_none() && !kernels::default_exists()? {
             console.note(
                 "no column for Linux today: there is no kernel for virtual time; `williwaw linux build` makes one",
             );
             return Ok(None);
         }
-        KernelPlayer::with(&std::iter::once(None).collect(), &wish).map(Some)
+        KernelPlayer::with(&std::iter::once(None).collect(), &kernel_options).map(Some)
     }
 }
 
-/// Why not all experiments came to their end.
+/// Reason of an early end of the experiments.
 enum Ended {
-    /// One could not be run.
-    Without(ReproduceError),
-    /// Its results could not be written.
-    Unheard(Failure),
+    /// An experiment could not be run.
+    NotRun(ReproduceError),
+    /// The results of an experiment could not be written.
+    Unwritten(Failure),
 }
 
 /// Runs the verb.
@@ -135,7 +136,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     };
     let stage = args.stage(console)?;
     let stop = interrupt::watch(console);
-    let jobs = args.threads.wished();
+    let jobs = args.threads.count();
     let parts = weights(&ids, &settings).map_err(failure)?;
     let outcome = progress::of_parts(console, |board| {
         let progress = |p: Progress| board.within(p.done, p.total);
@@ -144,10 +145,10 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
         let mut laboratory = Laboratory::new(settings, &control, VERSION);
         let each = ids.iter().zip(&parts).enumerate().map(|(i, (id, part))| {
             board.begin(&format!("{id} ({} of {})", i + 1, ids.len()), *part);
-            let done = laboratory.reproduce(id).map_err(Ended::Without)?;
-            // Each is printed when it is ready: all together take minutes.
+            let done = laboratory.reproduce(id).map_err(Ended::NotRun)?;
+            // Each experiment is printed at its end, because all together take minutes.
             if !args.json {
-                board.above(|| show(&done, console)).map_err(Ended::Unheard)?;
+                board.above(|| show(&done, console)).map_err(Ended::Unwritten)?;
             }
             Ok(done)
         });
@@ -155,12 +156,12 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     });
     let all = match outcome {
         Ok(all) => all,
-        Err(Ended::Without(ReproduceError::Stopped)) => {
+        Err(Ended::NotRun(ReproduceError::Stopped)) => {
             console.note("stopped");
             return Ok(ExitStatus::Interrupted);
         }
-        Err(Ended::Without(error)) => return Err(failure(error)),
-        Err(Ended::Unheard(failure)) => return Err(failure),
+        Err(Ended::NotRun(error)) => return Err(failure(error)),
+        Err(Ended::Unwritten(failure)) => return Err(failure),
     };
     let totals = Totals::of(&all);
     if args.json {
@@ -204,11 +205,11 @@ fn failure(error: ReproduceError) -> Failure {
 
 fn unknown(id: &str, near: Option<&str>) -> Failure {
     let list = "`williwaw reproduce --list` names them all";
-    let mend = near.map_or_else(|| list.to_owned(), |near| format!("did you mean `{near}`? {list}"));
-    Failure::usage(format!("there is no experiment `{id}`"), mend)
+    let remedy = near.map_or_else(|| list.to_owned(), |near| format!("did you mean `{near}`? {list}"));
+    Failure::usage(format!("there is no experiment `{id}`"), remedy)
 }
 
-/// The experiments that were asked for, each once, in the order asked.
+/// Ids of the requested experiments, each once, in the requested order; all without a request.
 fn chosen(asked: &[String], known: &[(String, String)]) -> Result<Vec<String>, Failure> {
     let mut ids: Vec<String> = Vec::new();
     for word in asked {
@@ -244,7 +245,7 @@ fn show_list(known: &[(String, String)], json: bool, console: &Console) -> Resul
     Ok(ExitStatus::Good)
 }
 
-/// Claims of the selected experiments or groups; all claims without a selection.
+/// Prints the claims of the selected experiments or papers; all claims without a selection.
 fn show_claims(asked: &[String], json: bool, console: &Console) -> Result<ExitStatus, Failure> {
     let all = catalogue::claims().map_err(failure)?;
     let wanted = |experiment: &str| {
@@ -285,7 +286,7 @@ fn show_claims(asked: &[String], json: bool, console: &Console) -> Result<ExitSt
     Ok(ExitStatus::Good)
 }
 
-/// One experiment as text.
+/// Prints one experiment as text.
 fn show(r: &Reproduced, console: &Console) -> Result<(), Failure> {
     let e = &r.experiment;
     console.data(&format!("{}: {}\n", e.id, e.title))?;
@@ -358,7 +359,7 @@ fn values(r: &Reproduced) -> TextTable {
             };
             row.push(verdict.to_owned());
             let remark = page::remark(v);
-            // Text common to several values is printed once.
+            // A remark common to several values is printed once.
             match reasons.iter_mut().find(|(_, w)| *w == remark) {
                 _ if remark.is_empty() => {}
                 Some((keys, _)) => *keys = format!("{keys}, {}", v.key),

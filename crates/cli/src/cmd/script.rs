@@ -30,19 +30,19 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// A script, read.
+/// A parsed script.
 struct Case {
     file: PathBuf,
     id: String,
     script: Script,
 }
 
-/// A file that is no script.
+/// A file that cannot be parsed as a script.
 struct Unreadable {
     file: PathBuf,
-    /// Error, with its place.
+    /// Error with its line.
     why: String,
-    /// The same, with the file's name.
+    /// Error with file name and line.
     named: String,
 }
 
@@ -50,7 +50,7 @@ struct Unreadable {
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
     let reading = if args.strict { Reading::Strict } else { Reading::AsWritten };
     let (cases, wrong) = read(&files(&args.files)?);
-    let mut said: Vec<Value> = Vec::new();
+    let mut cases_json: Vec<Value> = Vec::new();
     let (mut pass, mut fail, mut unsupported) = (0, 0, 0);
     for Case { file, id, script } in &cases {
         let verdict = script.play(reading);
@@ -60,20 +60,21 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
             DialogueVerdict::Unsupported(_) => unsupported += 1,
         }
         if args.json {
-            said.push(document(file, id, &verdict));
+            cases_json.push(document(file, id, &verdict));
         } else {
             let width = console.width.unwrap_or(80);
             let look = LadderOptions { width, lines: args.lines, colour: console.colour };
-            console.data(&told(file, id, &verdict, &script.unknown_values(), look))?;
+            console.data(&verdict_text(file, id, &verdict, &script.unknown_values(), look))?;
         }
     }
     for Unreadable { file, why, .. } in &wrong {
         let why = format!("cannot be read: {}", why.trim_start());
-        said.push(document(file, &stem(file), &DialogueVerdict::Unsupported(why)));
+        cases_json.push(document(file, &stem(file), &DialogueVerdict::Unsupported(why)));
     }
     let summary = json!({ "pass": pass, "fail": fail, "unsupported": unsupported + wrong.len() });
     if args.json {
-        console.document(&json!({ "schema": "williwaw-script/1", "cases": said, "summary": summary }))?;
+        console
+            .document(&json!({ "schema": "williwaw-script/1", "cases": cases_json, "summary": summary }))?;
     } else {
         let rest = if wrong.is_empty() { String::new() } else { format!(", {} unreadable", wrong.len()) };
         console.data(&format!("{pass} passed, {fail} failed, {unsupported} unsupported{rest}\n"))?;
@@ -85,7 +86,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     Ok(if fail == 0 { ExitStatus::Good } else { ExitStatus::Failed })
 }
 
-/// Reads all of them: those that can be read, and why the others cannot.
+/// Parses all files; returns the scripts, and the files with errors.
 fn read(files: &[PathBuf]) -> (Vec<Case>, Vec<Unreadable>) {
     let mut cases = Vec::new();
     let mut wrong = Vec::new();
@@ -112,7 +113,7 @@ fn stem(file: &Path) -> String {
     file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Parses a file; an error if it cannot be read.
+/// Text of a file; an error if it cannot be read or is no UTF-8.
 fn text_of(file: &Path) -> Result<String, Unreadable> {
     let name = file.display();
     let why = match std::fs::read(file).map(String::from_utf8) {
@@ -147,8 +148,14 @@ fn document(file: &Path, id: &str, verdict: &DialogueVerdict) -> Value {
     out
 }
 
-/// A line for what passed, a picture for what failed.
-fn told(file: &Path, id: &str, verdict: &DialogueVerdict, skipped: &[String], look: LadderOptions) -> String {
+/// Text of a verdict: one line, and for a failure also expected and seen packets with a ladder diagram.
+fn verdict_text(
+    file: &Path,
+    id: &str,
+    verdict: &DialogueVerdict,
+    skipped: &[String],
+    look: LadderOptions,
+) -> String {
     let paint = |code: &str, word: &str| {
         if look.colour { format!("\x1b[{code}m{word:11}\x1b[0m") } else { format!("{word:11}") }
     };
@@ -172,7 +179,7 @@ fn told(file: &Path, id: &str, verdict: &DialogueVerdict, skipped: &[String], lo
     }
 }
 
-/// Folders stand for the scripts in them.
+/// Files as named; a folder is replaced by the scripts in it.
 fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut all = Vec::new();
     for path in named {

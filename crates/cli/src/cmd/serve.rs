@@ -1,4 +1,5 @@
-//! `williwaw serve`: starts the control tool, a local web page, and builds it first where that was not done yet.
+//! `williwaw serve`: start of the control tool, a local web page, built first in a checkout where the program
+//! is missing or old.
 
 use crate::console::exit::{ExitStatus, Failure};
 use crate::console::streams::Console;
@@ -25,7 +26,7 @@ pub(crate) struct Args {
     read_only: bool,
 }
 
-/// The program beside this one.
+/// Name of the server program, in the folder of this program.
 const PROGRAM: &str = "williwaw-serve";
 
 /// Runs the verb.
@@ -42,7 +43,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     let failed = |error: std::io::Error| {
         Failure::machine(format!("cannot start `{}`: {error}", program.display()), "")
     };
-    // In place of this process, so that signals reach the server itself.
+    // `exec` replaces this process, so that signals reach the server.
     #[cfg(unix)]
     return Err(failed(std::os::unix::process::CommandExt::exec(&mut command)));
     #[cfg(not(unix))]
@@ -52,7 +53,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     }
 }
 
-/// Whether the program is there and not older than this one, as it is after a change in a checkout.
+/// Whether the server program exists and, in a checkout, is not older than this program.
 fn is_current(program: &Path, here: &Path) -> bool {
     let changed = |path: &Path| path.metadata().and_then(|metadata| metadata.modified());
     match (changed(program), changed(here)) {
@@ -61,7 +62,7 @@ fn is_current(program: &Path, here: &Path) -> bool {
     }
 }
 
-/// The checkout that this program was built in, and the profile.
+/// Source checkout in which this program was built, and its build profile; `None` outside of a checkout.
 fn checkout(here: &Path) -> Option<(PathBuf, String)> {
     let profile = here.parent()?.file_name()?.to_str()?.to_owned();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.parent()?;
@@ -69,7 +70,7 @@ fn checkout(here: &Path) -> Option<(PathBuf, String)> {
         .then(|| (root.to_owned(), if profile == "debug" { "dev".to_owned() } else { profile }))
 }
 
-/// Builds the control tool: it is not part of `make`, whose time a web server and a database would lengthen.
+/// Builds the control tool, which `make` leaves out because its web server and database take long to compile.
 fn build(here: &Path, console: &Console) -> Result<(), Failure> {
     let Some((root, profile)) = checkout(here) else {
         return Err(Failure::machine(
@@ -87,7 +88,7 @@ fn build(here: &Path, console: &Console) -> Result<(), Failure> {
         .status();
     match status {
         Ok(status) if status.success() => {
-            // A build that had nothing to do leaves the file's time as it was.
+            // A build without changes does not update the file's modification time.
             let program = here.with_file_name(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX));
             let _ = std::fs::File::open(program).and_then(|file| file.set_modified(modified(here)?));
             Ok(())

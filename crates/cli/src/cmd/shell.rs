@@ -1,4 +1,4 @@
-//! `williwaw shell`: a shell, or one command, behind the link.
+//! `williwaw shell`: interactive shell or one command in a network namespace behind an emulated link.
 
 use crate::console::exit::{ExitStatus, Failure};
 use crate::console::streams::Console;
@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// The exit code where williwaw itself failed, as of `env`.
+/// Exit code for errors of williwaw itself, as in `env(1)`.
 pub(crate) const OWN_FAULT: u8 = 125;
 
 /// Run a shell or a command behind a link, in real time

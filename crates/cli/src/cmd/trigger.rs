@@ -1,4 +1,5 @@
-//! `williwaw trigger`: change a running emulation by a name that its scenario gives.
+//! `williwaw trigger`: list of the triggers of running emulations, and the call of one (state, priority, cell
+//! reselection).
 
 use crate::console::exit::{ExitStatus, Failure};
 use crate::console::streams::Console;

@@ -1,4 +1,4 @@
-//! `williwaw wire`: the link between two interfaces of this host, or between two serial lines.
+//! `williwaw wire`: emulated link between two interfaces of this host, or between two serial lines.
 
 use crate::console::args::span;
 use crate::console::exit::{ExitStatus, Failure};
@@ -72,7 +72,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Exceeds any useful run time.
+/// Run time without `--for`: 100 years.
 const EVER: Span = Span::from_secs(100 * 365 * 86_400);
 
 /// Runs the verb.
@@ -107,11 +107,11 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
         lateness_limit: args.clock.lateness,
     };
     let lives = [Arc::default()];
-    let (said, json) = (console.clone(), args.json);
+    let (printer, json) = (console.clone(), args.json);
     let around = Surroundings {
         called: Some(link.name.clone()),
         live: Some(Arc::clone(&lives[0])),
-        opened: Some(Box::new(move |ends| open(ends, json, &said))),
+        opened: Some(Box::new(move |ends| open(ends, json, &printer))),
         ..nesting::common()
     };
     let screen = Screen { lives: &lives, done: &AtomicUsize::new(0), total: 0 };
@@ -153,7 +153,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     })
 }
 
-/// Description of the link between the ends.
+/// Link between the two ends, as a scenario with a `wire` at both nodes.
 fn link(args: &Args) -> Result<ShellLink, Failure> {
     let (set, name) = (&args.changes.set, args.name.as_deref());
     let [near, far] = &args.ends[..] else {
@@ -216,7 +216,7 @@ fn declares(text: &str, node: &str) -> bool {
     names.any(|(_, value)| value.trim().trim_matches(['"', '\'']) == node)
 }
 
-/// An end as a scenario has it.
+/// Value of the key `wire` for an end.
 fn wire(end: &str, speed: Option<u32>) -> String {
     let quoted = |text: &str| Value::from(text).to_string(); // escapes as TOML does
     match end {
@@ -229,7 +229,7 @@ fn wire(end: &str, speed: Option<u32>) -> String {
     }
 }
 
-/// Both ends are open: prints them.
+/// Prints both ends once they are open.
 fn open(ends: &[WireFacts], json: bool, console: &Console) {
     let mut text = String::new();
     if json {

@@ -1,4 +1,5 @@
-//! Command-line options of every verb: colours, quiet.
+//! Command-line options common to several verbs: colours, quiet, repetitions, seed, threads, overrides,
+//! real-time limits.
 
 use base::{Span, units};
 use clap::{Args, ValueEnum};
@@ -46,8 +47,8 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// Their number; 0 stands for one on each core.
-    pub(crate) fn wished(self) -> usize {
+    /// Number of threads; 0: one per core.
+    pub(crate) fn count(self) -> usize {
         self.jobs.map_or(0, usize::from)
     }
 }

@@ -1,16 +1,15 @@
-//! Wall clock of the command line; the only place that reads it.
-//!
-//! The only place of the command line that reads the clock.
+//! Wall clock of the command line: stopwatch, processor time, date in UTC. No other module of the command
+//! line reads the clock.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Runs from the moment it is made.
+/// Stopwatch that runs from its creation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch(Instant);
 
 impl Stopwatch {
-    /// Starts one.
+    /// Starts a stopwatch.
     #[allow(clippy::disallowed_methods, reason = "the command line is the driver: it owns the clock")]
     pub(crate) fn start() -> Stopwatch {
         Stopwatch(Instant::now())
@@ -21,7 +20,7 @@ impl Stopwatch {
         self.0.elapsed()
     }
 
-    /// That time in seconds.
+    /// Elapsed time in seconds.
     pub(crate) fn seconds(&self) -> f64 {
         self.elapsed().as_secs_f64()
     }
@@ -33,7 +32,7 @@ pub(crate) fn processor() -> base::Span {
     base::Span::from_nanos(t.tv_sec.unsigned_abs() * 1_000_000_000 + t.tv_nsec.unsigned_abs())
 }
 
-/// Now, as `2026-11-20T09:30:00Z`.
+/// Present date and time in UTC, as `2026-11-20T09:30:00Z`.
 #[allow(clippy::disallowed_methods, reason = "the command line is the driver: it owns the clock")]
 pub(crate) fn today() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -43,7 +42,7 @@ pub(crate) fn today() -> String {
 /// Seconds since 1970 as a date and time in UTC.
 fn date(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Years that begin in March, so that the leap day is the last of its year; eras of 400 years.
+    // Civil calendar in eras of 400 years, with years that begin in March, so that the leap day is their last day.
     let day = days + 719_468;
     let (era, of_era) = (day / 146_097, day % 146_097);
     let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;

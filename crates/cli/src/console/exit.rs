@@ -1,33 +1,31 @@
-//! Exit codes of the command and their messages.
-//!
-//! Eight ways, and the sentence for those that are not good.
+//! Exit codes of the verbs (`ExitStatus`), and error messages with remedies (`Failure`).
 
 use results::Error;
 use scenario::{Diagnostics, Style};
 
-/// End of a verb.
+/// Exit status of a verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
-    /// All is well.
+    /// Success.
     Good,
-    /// It ran, but an expectation failed.
+    /// The verb ran, and an expectation, claim or command failed.
     Failed,
     /// The command line or the scenario is wrong.
     Usage,
-    /// This machine cannot.
+    /// This machine lacks a requirement, or an operation of the system failed.
     Machine,
-    /// It ran in real time, but not as exactly as it should.
+    /// The lateness of a run in real time exceeded its limit.
     Unfaithful,
-    /// There is not enough data within the bound for a verdict.
+    /// The gate is undecided after the maximum number of repetitions.
     Undecided,
-    /// The user stopped it.
+    /// The user interrupted the verb.
     Interrupted,
-    /// A command ended, and this is how.
+    /// Exit code of a command, passed on by `shell`.
     Command(u8),
 }
 
 impl ExitStatus {
-    /// The process's exit code.
+    /// Exit code of the process.
     pub(crate) const fn code(self) -> u8 {
         match self {
             ExitStatus::Good => 0,
@@ -42,7 +40,7 @@ impl ExitStatus {
     }
 }
 
-/// Reason of a failed verb.
+/// Error of a verb: exit status and message.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) end: ExitStatus,
@@ -52,18 +50,19 @@ pub(crate) struct Failure {
 /// Error message and remedy.
 #[derive(Debug)]
 pub(crate) enum CliError {
-    /// A sentence, and how to mend it (may be empty).
+    /// Message, and remedy (may be empty).
     Sentence(String, String),
     /// Mistakes in a scenario, each with its place.
     Scenario(Box<Diagnostics>),
 }
 
-/// Error and remedy as one text for another host, without colours. A remedy of the remote machine is printed there.
+/// Message as one text for another host, without colours. The remedy is included for usage errors only, because other
+/// remedies apply to the host at which they arise.
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.why {
-            CliError::Sentence(message, mend) if self.end == ExitStatus::Usage && !mend.is_empty() => {
-                write!(f, "{message} ({mend})")
+            CliError::Sentence(message, remedy) if self.end == ExitStatus::Usage && !remedy.is_empty() => {
+                write!(f, "{message} ({remedy})")
             }
             CliError::Sentence(message, _) => f.write_str(message),
             CliError::Scenario(diagnostics) => f.write_str(&diagnostics.render(Style::default())),
@@ -72,17 +71,17 @@ impl std::fmt::Display for Failure {
 }
 
 impl Failure {
-    /// The user asked for something that cannot be.
-    pub(crate) fn usage(message: impl Into<String>, mend: impl Into<String>) -> Failure {
-        Failure { end: ExitStatus::Usage, why: CliError::Sentence(message.into(), mend.into()) }
+    /// Usage error: message and remedy.
+    pub(crate) fn usage(message: impl Into<String>, remedy: impl Into<String>) -> Failure {
+        Failure { end: ExitStatus::Usage, why: CliError::Sentence(message.into(), remedy.into()) }
     }
 
-    /// The machine refused.
-    pub(crate) fn machine(message: impl Into<String>, mend: impl Into<String>) -> Failure {
-        Failure { end: ExitStatus::Machine, why: CliError::Sentence(message.into(), mend.into()) }
+    /// Error of this machine: message and remedy.
+    pub(crate) fn machine(message: impl Into<String>, remedy: impl Into<String>) -> Failure {
+        Failure { end: ExitStatus::Machine, why: CliError::Sentence(message.into(), remedy.into()) }
     }
 
-    /// A flow or a command with a real kernel, for a verb that has none.
+    /// Error about the flow or command `name` with a real kernel, for a verb without kernels.
     pub(crate) fn real(name: &str) -> Failure {
         Failure::usage(
             format!(
@@ -94,7 +93,7 @@ impl Failure {
         )
     }
 
-    /// An output for which a repetition is played again, where a hop is served by a program.
+    /// Error about an output that needs a second run of a repetition, because a program serves hop `hop`.
     pub(crate) fn twice(output: &str, hop: &str) -> Failure {
         Failure::usage(
             format!("`{output}` plays a repetition again, and the program of hop `{hop}` is not run twice"),
@@ -102,7 +101,7 @@ impl Failure {
         )
     }
 
-    /// A node at which a wire ends, for a verb that has none.
+    /// Error about a node at which a wire ends, for a verb without wires.
     pub(crate) fn wire(node: &str) -> Failure {
         Failure::usage(
             format!("`{node}` is the end of a wire, and this verb has no wires"),
@@ -110,7 +109,7 @@ impl Failure {
         )
     }
 
-    /// A file could not be written.
+    /// Error about a file that cannot be written.
     pub(crate) fn write(path: &std::path::Path, error: &std::io::Error) -> Failure {
         Failure::machine(
             format!("cannot write `{}`: {error}", path.display()),

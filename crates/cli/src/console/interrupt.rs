@@ -1,7 +1,7 @@
-//! Ctrl-C handling: the first one ends the run in order, the second one ends the process.
-//!
-//! The first one ends the repetitions in progress within 200 ms; those that were finished are kept. The second one ends the
+//! Signal handling of the command line: the first SIGINT or SIGTERM sets a stop flag, the second ends the
 //! process at once.
+//!
+//! The stop flag ends repetitions in progress within 200 ms; finished repetitions are kept.
 
 use super::exit::ExitStatus;
 use super::streams::Console;
@@ -14,10 +14,10 @@ pub(crate) fn watch(console: &Console) -> &'static AtomicBool {
     watch_saying(console, "stopping; finished repetitions are kept; once more to stop at once")
 }
 
-/// The same, with other words at the first one.
+/// [`watch`] with the message `words` at the first signal.
 pub(crate) fn watch_saying(console: &Console, words: &'static str) -> &'static AtomicBool {
     let console = console.clone();
-    // Without a handler Ctrl-C just kills, and the journal still holds finished work.
+    // Without a handler, Ctrl-C kills the process, and the journal has all finished repetitions.
     let _ = ctrlc::set_handler(move || {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(ExitStatus::Interrupted.code()));

@@ -1,6 +1,4 @@
-//! Live lateness display of an emulation.
-//!
-//! A line on the terminal with the lateness of the repetitions in progress.
+//! Status line of an emulation on the terminal: lateness of the repetitions in progress.
 
 use super::streams::Console;
 use base::Span;
@@ -11,20 +9,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Runs shorter than this show nothing.
+/// Delay before the line is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(250);
 
-/// Values on the screen.
+/// Values of the status line.
 pub(crate) struct Screen<'a> {
-    /// One for each repetition beside the others.
+    /// Lateness of each parallel repetition.
     pub(crate) lives: &'a [Arc<Live>],
     pub(crate) done: &'a AtomicUsize,
-    /// Repetitions in all; 0 where there are no repetitions.
+    /// Total number of repetitions; 0 for a verb without repetitions.
     pub(crate) total: usize,
 }
 
-/// Does `work` while the line is shown.
+/// Runs `work` while the status line is shown.
 pub(crate) fn shown<R>(console: &Console, screen: &Screen<'_>, work: impl FnOnce() -> R) -> R {
     if !console.shows_progress() {
         return work();

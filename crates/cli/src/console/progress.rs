@@ -1,4 +1,5 @@
-//! Progress line on the terminal, once a run has lasted a second.
+//! Progress of long work on the terminal: a bar after one second, or a line every 30 s without a terminal; by
+//! repetitions, bytes or named parts.
 
 use super::streams::Console;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Work shorter than this shows nothing.
+/// Delay before the bar is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
 
@@ -21,23 +22,23 @@ pub(crate) fn of_bytes<R>(console: &Console, work: impl FnOnce(&(dyn Fn(u64, u64
     bar(console, "{bar:30} {bytes} of {total_bytes}, {eta} left", work)
 }
 
-/// Parts of the whole are counted in this many steps.
+/// Number of progress steps of the whole work.
 const STEPS: f64 = 10_000.0;
 
-/// Without a terminal a line is written so often.
-const SELDOM: Duration = Duration::from_secs(30);
+/// Interval of progress lines without a terminal.
+const LINE_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Progress through parts of unequal length, each with a name.
 pub(crate) struct ProgressParts<'a> {
     tell: &'a (dyn Fn(u64, u64) + Sync),
     name: &'a Mutex<String>,
     bar: &'a Mutex<Option<ProgressBar>>,
-    /// Share of the whole before the present part, and that part's own.
+    /// Share of the finished parts, and share of the current part, 0 to 1.
     at: Mutex<(f64, f64)>,
 }
 
 impl ProgressParts<'_> {
-    /// Begins a part that takes this share of the whole.
+    /// Begins the part `name`, whose share of the whole is `share`, 0 to 1.
     pub(crate) fn begin(&self, name: &str, share: f64) {
         if let (Ok(mut at), Ok(mut shown)) = (self.at.lock(), self.name.lock()) {
             *at = (at.0 + at.1, share);
@@ -63,11 +64,11 @@ impl ProgressParts<'_> {
     }
 }
 
-/// Runs `work`, which goes through parts with names and takes long: without a terminal, a line now and then reports how far
-/// it is.
+/// Runs long `work` in named parts; without a terminal, a line every 30 s reports the progress.
 pub(crate) fn of_parts<R>(console: &Console, work: impl FnOnce(&ProgressParts<'_>) -> R) -> R {
     let (name, bar) = (Mutex::new(String::new()), Mutex::new(None));
-    let line = ProgressLine { template: "{bar:30} {msg}, {eta} left", name: &name, bar: &bar, seldom: true };
+    let line =
+        ProgressLine { template: "{bar:30} {msg}, {eta} left", name: &name, bar: &bar, prints_lines: true };
     line.shown(console, |tell| {
         work(&ProgressParts { tell, name: &name, bar: &bar, at: Mutex::new((0.0, 0.0)) })
     })
@@ -75,17 +76,17 @@ pub(crate) fn of_parts<R>(console: &Console, work: impl FnOnce(&ProgressParts<'_
 
 fn bar<R>(console: &Console, template: &str, work: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> R) -> R {
     let (name, bar) = (Mutex::new(String::new()), Mutex::new(None));
-    ProgressLine { template, name: &name, bar: &bar, seldom: false }.shown(console, work)
+    ProgressLine { template, name: &name, bar: &bar, prints_lines: false }.shown(console, work)
 }
 
 /// A line of progress.
 struct ProgressLine<'a> {
     template: &'a str,
     name: &'a Mutex<String>,
-    /// While it is drawn.
+    /// The bar, while it is shown.
     bar: &'a Mutex<Option<ProgressBar>>,
-    /// Said now and then where no terminal shows it.
-    seldom: bool,
+    /// Whether lines every 30 s replace the bar without a terminal.
+    prints_lines: bool,
 }
 
 impl ProgressLine<'_> {
@@ -97,19 +98,19 @@ impl ProgressLine<'_> {
             total.store(t, Ordering::Relaxed);
         };
         let drawn = console.shows_progress();
-        let said = self.seldom && console.takes_notes();
-        if !drawn && !said {
+        let prints = self.prints_lines && console.takes_notes();
+        if !drawn && !prints {
             return work(&tell);
         }
         std::thread::scope(|scope| {
             let (finished, wait) = channel::<()>();
-            // The line is drawn by a thread of its own: repetitions may take longer than a moment.
+            // A separate thread updates the line, because repetitions may take long.
             let spawned = std::thread::Builder::new().spawn_scoped(scope, || {
                 let wait = wait;
                 if drawn {
                     self.draw(&wait, &done, &total);
                 } else {
-                    self.say(console, &wait, &done, &total);
+                    self.print_lines(console, &wait, &done, &total);
                 }
             });
             let result = work(&tell);
@@ -121,7 +122,7 @@ impl ProgressLine<'_> {
         })
     }
 
-    /// Draws the line until `wait` ends.
+    /// Draws the bar until `wait` disconnects.
     fn draw(&self, wait: &Receiver<()>, done: &AtomicU64, total: &AtomicU64) {
         if wait.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
             return;
@@ -143,9 +144,9 @@ impl ProgressLine<'_> {
         bar.finish_and_clear();
     }
 
-    /// Prints the progress now and then, until `wait` ends.
-    fn say(&self, console: &Console, wait: &Receiver<()>, done: &AtomicU64, total: &AtomicU64) {
-        while wait.recv_timeout(SELDOM) == Err(RecvTimeoutError::Timeout) {
+    /// Prints a line every 30 s until `wait` disconnects.
+    fn print_lines(&self, console: &Console, wait: &Receiver<()>, done: &AtomicU64, total: &AtomicU64) {
+        while wait.recv_timeout(LINE_INTERVAL) == Err(RecvTimeoutError::Timeout) {
             let share = done.load(Ordering::Relaxed) as f64 / total.load(Ordering::Relaxed).max(1) as f64;
             let name = self.name.lock().map(|name| name.clone()).unwrap_or_default();
             console.note(&format!("{:.0} % done: {name}", 100.0 * share));

@@ -1,7 +1,7 @@
-//! Standard streams: data on stdout, messages on stderr.
+//! Standard streams of the command line: data and JSON documents on stdout, notes, warnings, errors and
+//! questions on stderr.
 //!
-//! Data on stdout, in one piece; everything else on stderr, in colour only where it is seen. A reader that goes away
-//! is no error.
+//! Colours are used only where the terminal shows them. A reader that closes the pipe is no error.
 
 use super::args::{Color, Everywhere};
 use super::environment;
@@ -10,12 +10,12 @@ use anstream::{AutoStream, ColorChoice};
 use scenario::{Diagnostics, Style};
 use std::io::{self, BufRead as _, Write};
 
-/// The manner of speaking that the user asked for.
+/// Settings of the standard streams: colours, widths, quiet.
 #[derive(Clone, Debug)]
 pub(crate) struct Console {
     /// Colours on stdout.
     pub(crate) colour: bool,
-    /// Columns of stdout; none where nothing limits them.
+    /// Columns of stdout; `None`: unlimited.
     pub(crate) width: Option<usize>,
     colour_err: bool,
     width_err: usize,
@@ -23,9 +23,9 @@ pub(crate) struct Console {
 }
 
 impl Console {
-    /// Looks at the terminals.
-    pub(crate) fn new(said: &Everywhere) -> Console {
-        match said.color {
+    /// Settings from the options and the terminals.
+    pub(crate) fn new(options: &Everywhere) -> Console {
+        match options.color {
             Color::Auto => {}
             Color::Always => ColorChoice::Always.write_global(),
             Color::Never => ColorChoice::Never.write_global(),
@@ -35,7 +35,7 @@ impl Console {
             width: environment::width_of_stdout(),
             colour_err: AutoStream::choice(&io::stderr()) != ColorChoice::Never,
             width_err: environment::width_of_stderr(),
-            quiet: said.quiet,
+            quiet: options.quiet,
         }
     }
 
@@ -55,7 +55,7 @@ impl Console {
         self.data(&format!("{document:#}\n"))
     }
 
-    /// Writes data to stdout as it is made.
+    /// Lets `write` write data to stdout piece by piece.
     pub(crate) fn piece(
         &self,
         write: impl FnOnce(&mut dyn Write) -> results::Result<()>,
@@ -71,7 +71,7 @@ impl Console {
         }
     }
 
-    /// Writes one JSON document to stdout as it is made.
+    /// Writes one JSON document to stdout while it is serialised.
     pub(crate) fn stream(&self, document: &impl serde::Serialize) -> Result<(), Failure> {
         let mut out = io::BufWriter::new(io::stdout().lock());
         let written = serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from);
@@ -83,7 +83,7 @@ impl Console {
         }
     }
 
-    /// A remark.
+    /// Prints a note, unless quiet.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
             self.stderr(&format!("{}\n", printable(text)));
@@ -97,7 +97,7 @@ impl Console {
         }
     }
 
-    /// Something that ran but is not as it should be; said even when quiet.
+    /// Prints a fault of a run, also when quiet.
     pub(crate) fn complaint(&self, head: &str, text: &str) {
         let head = if self.colour_err { format!("\x1b[1;31m{head}\x1b[0m") } else { head.to_owned() };
         self.stderr(&format!("{head}: {text}\n"));
@@ -106,10 +106,10 @@ impl Console {
     /// Prints an error and returns its exit code.
     pub(crate) fn failure(&self, failure: &Failure) -> ExitStatus {
         match &failure.why {
-            CliError::Sentence(message, mend) => {
+            CliError::Sentence(message, remedy) => {
                 self.complaint("error", message);
-                if !mend.is_empty() {
-                    self.stderr(&format!("  help: {mend}\n"));
+                if !remedy.is_empty() {
+                    self.stderr(&format!("  help: {remedy}\n"));
                 }
             }
             CliError::Scenario(diagnostics) => self.stderr(&diagnostics.render(self.style())),
@@ -117,7 +117,7 @@ impl Console {
         failure.end
     }
 
-    /// Prints a text and requests confirmation; no without a terminal.
+    /// Prints a text and asks for confirmation; false without a terminal.
     pub(crate) fn ask(&self, what: &Diagnostics, question: &str) -> bool {
         self.stderr(&what.render(self.style()));
         if !environment::can_ask() {
@@ -129,12 +129,12 @@ impl Console {
         read && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
     }
 
-    /// Whether progress would be seen and is wanted.
+    /// Whether progress is shown: stderr is a terminal, and not quiet.
     pub(crate) fn shows_progress(&self) -> bool {
         !self.quiet && environment::stderr_is_terminal()
     }
 
-    /// Whether remarks are wanted.
+    /// Whether notes are printed.
     pub(crate) fn takes_notes(&self) -> bool {
         !self.quiet
     }
@@ -144,12 +144,11 @@ impl Console {
     }
 
     fn stderr(&self, text: &str) {
-        // The terminal is gone.
+        // An error means that the terminal is gone.
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 }
-/// Text from outside as a terminal may show it: control characters, which could move the cursor or set colours, are
-/// escaped.
+/// Text from outside, with control characters escaped, because they could move the cursor or set colours.
 pub(crate) fn printable(text: &str) -> std::borrow::Cow<'_, str> {
     let hostile = |c: char| c.is_control() && c != '\n' && c != '\t';
     if !text.contains(hostile) {

@@ -1,6 +1,4 @@
-//! Agents of a run: list file, tokens and connections.
-//!
-//! The file of `--agents`, the tokens it names, and the lines to the agents.
+//! Agents of a run: reader of the `--agents` file and of its token files, and connections to the agents.
 
 use crate::console::exit::Failure;
 use crate::console::streams::Console;
@@ -15,7 +13,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Reads the token in a file.
+/// Reads a token file.
 pub(crate) fn token(file: &Path) -> Result<Token, Failure> {
     let name = file.display();
     let text = std::fs::read_to_string(file).map_err(|error| {
@@ -24,20 +22,20 @@ pub(crate) fn token(file: &Path) -> Result<Token, Failure> {
             format!("`williwaw agent --make-token {name}` makes one; both ends need the same"),
         )
     })?;
-    let mend = "`williwaw agent --make-token FILE` makes one; copy the file to the other end";
-    Token::parse(&text).map_err(|why| Failure::usage(format!("`{name}`: {why}"), mend))
+    let remedy = "`williwaw agent --make-token FILE` makes one; copy the file to the other end";
+    Token::parse(&text).map_err(|why| Failure::usage(format!("`{name}`: {why}"), remedy))
 }
 
-/// Other hosts before connections are opened.
+/// Agents of the list, not yet connected.
 pub(crate) struct Listed {
-    /// Those that lend machines.
+    /// Agents that lend machines, with their tokens.
     pub(crate) hosts: Vec<(Host, Token)>,
-    /// The one that carries the path, if it is not this one.
+    /// Agent that carries the path; `None`: this host.
     pub(crate) path: Option<(Host, Token)>,
     pub(crate) clock_limit: Span,
 }
 
-/// Reads the list in a file, and the tokens that it names.
+/// Reads the list of agents in a file, and the token files that it names.
 pub(crate) fn read(file: &Path, jobs: u16, sweep: &Sweep) -> Result<Listed, Failure> {
     if jobs > 1 {
         return Err(Failure::usage(
@@ -64,7 +62,7 @@ pub(crate) fn read(file: &Path, jobs: u16, sweep: &Sweep) -> Result<Listed, Fail
 }
 
 impl Listed {
-    /// Connects to all worker hosts. Starts threads, so it comes after all work that needs a single thread.
+    /// Connects to the agents that lend machines. It starts threads, so that all single-threaded set-up comes before.
     pub(crate) fn connect(&self, console: &Console) -> Result<Arc<AgentControl>, Failure> {
         let control = AgentControl::connect(&self.hosts, self.clock_limit)?;
         for agent in control.agents() {
@@ -78,7 +76,7 @@ impl Listed {
     }
 }
 
-/// Uncertainty of an agent's clock, relative to that of `whose`.
+/// Text on the offset of an agent's clock from the clock of `whose`, and its uncertainty.
 pub(crate) fn clock_of((name, address, clock): &(String, SocketAddr, ClockOffset), whose: &str) -> String {
     format!(
         "agent {name} at {address}: its clock is {} us ahead of that of {whose}, known to {:.0} us",
@@ -87,7 +85,7 @@ pub(crate) fn clock_of((name, address, clock): &(String, SocketAddr, ClockOffset
     )
 }
 
-/// Whether something of a model is to be made at this host that takes rights.
+/// Whether this host needs the rights to create namespaces, for the machines of a model that no agent lends.
 pub(crate) fn needed_here(model: &Model, listed: Option<&Listed>) -> bool {
     let Some(listed) = listed else { return lab::sweep::real(model).is_some() };
     if listed.path.is_some() {

@@ -1,6 +1,4 @@
-//! Scenario input from disk or stdin, with the files it names.
-//!
-//! Read from disk or from stdin; errors are reported at once.
+//! Scenario reader of the verbs: text from disk or stdin, files that the scenario names, and overrides.
 
 use crate::console::exit::Failure;
 use scenario::Scenario;
@@ -9,23 +7,23 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// A file that a scenario names: its name as written, and its bytes.
+/// Files that a scenario names: bytes by the name as written.
 pub(crate) type Inputs = BTreeMap<String, Vec<u8>>;
 
-/// A scenario with the files it named.
+/// A scenario with the files that it names.
 #[derive(Debug)]
 pub(crate) struct Input {
     pub(crate) scenario: Scenario,
     pub(crate) files: Inputs,
 }
 
-/// Reads the scenario in `file` (`-`: stdin), changed by `KEY=VALUE`s. Files that it names are
-/// looked for beside it.
+/// Reads the scenario in `file` (`-`: stdin) with the overrides `set` (`KEY=VALUE`). Files that it names are relative
+/// to its folder.
 pub(crate) fn read(file: &Path, set: &[String]) -> Result<Input, Failure> {
     read_more(file, set, |_, _, _| String::new())
 }
 
-/// As [`read`], with what `more` gives behind the file's text; it receives the name, the text, and a file loader.
+/// [`read`] with the text from `more` appended to the file's text. `more` is called with name, text and file loader.
 pub(crate) fn read_more(
     file: &Path,
     set: &[String],
@@ -45,7 +43,7 @@ pub(crate) fn read_more(
     Ok(Input { scenario, files: files.into_inner() })
 }
 
-/// Reads a scenario whose text and files are at hand.
+/// Reads a scenario from its text and the files that it names, in memory.
 pub(crate) fn read_again(name: &str, text: &str, files: Inputs, set: &[String]) -> Result<Input, Failure> {
     let load = |path: &str| {
         files.get(path).cloned().ok_or_else(|| format!("`{path}` is not among the files kept with the run"))
@@ -79,7 +77,7 @@ fn bytes(file: &Path) -> Result<(String, Vec<u8>), Failure> {
     }
 }
 
-/// Why a file cannot be read.
+/// Message about a file that cannot be read.
 pub(crate) fn reason(path: &str, error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => format!("there is no file `{path}`"),

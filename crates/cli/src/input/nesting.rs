@@ -1,6 +1,5 @@
-//! Nesting of emulated links and the calling user.
-//!
-//! Behind how many links already, and on whose behalf.
+//! Nesting of emulated links: their names in `WILLIWAW_LINKS`, the shell prompt, and file ownership for the
+//! user behind sudo.
 
 use crate::console::environment;
 use crate::console::exit::Failure;
@@ -8,21 +7,21 @@ use emulate::Surroundings;
 use lab::node_addresses::LEVELS;
 use std::ffi::OsString;
 
-/// The variable that holds the names of the links around, outermost first.
+/// Environment variable with the names of the links around a process, outermost first.
 const LINKS: &str = "WILLIWAW_LINKS";
 
-/// The links around this process, outermost first.
+/// Names of nested links, outermost first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Names(Vec<String>);
 
-/// Those of this process.
+/// Names of the links around this process.
 pub(crate) fn nested() -> Names {
     let text = environment::variable(LINKS).unwrap_or_default();
     Names(text.split_whitespace().map(clean).collect())
 }
 
-/// A name fit for a prompt and a terminal. Shells expand `$(...)`, backquotes and backslashes in `PS1`, and a name comes
-/// from a file that a stranger may have named.
+/// Name with all characters replaced that are unsafe in a prompt: shells expand `$(...)`, backquotes and backslashes in
+/// `PS1`, and the name may come from an untrusted file.
 pub(crate) fn clean(name: &str) -> String {
     let fit = |c: char| if c.is_alphanumeric() || "-_.+".contains(c) { c } else { '-' };
     let clean: String = name.chars().take(64).map(fit).collect();
@@ -35,7 +34,7 @@ impl Names {
         self.0.len().min(usize::from(LEVELS)) as u8
     }
 
-    /// And one more.
+    /// The names with one more link inside; an error beyond [`LEVELS`].
     pub(crate) fn with(&self, name: &str) -> Result<Names, Failure> {
         if self.level() >= LEVELS {
             return Err(Failure::usage(
@@ -48,12 +47,12 @@ impl Names {
         Ok(names)
     }
 
-    /// Prefix of a prompt.
+    /// Prefix of the shell prompt: each name in brackets.
     pub(crate) fn prompt(&self) -> String {
         self.0.iter().map(|name| format!("[{name}] ")).collect()
     }
 
-    /// Environment of a command, with the prompt of a shell.
+    /// Environment variables of a command; `prompt` adds the prompt of a shell.
     pub(crate) fn variables(&self, prompt: bool) -> Vec<(String, OsString)> {
         let mut variables = vec![(LINKS.to_owned(), self.0.join(" ").into())];
         if prompt {
@@ -63,7 +62,7 @@ impl Names {
     }
 }
 
-/// Settings of all commands.
+/// Settings common to all emulations: supervisor program, and the user behind sudo.
 pub(crate) fn common() -> Surroundings {
     Surroundings {
         program: Some(netns::keeper::this_program()),
@@ -72,12 +71,12 @@ pub(crate) fn common() -> Surroundings {
     }
 }
 
-/// Transfers ownership of the files written into a folder to the user who called this program with elevated rights.
+/// Gives the ownership of all files in a folder to the user who called this program through sudo or pkexec.
 pub(crate) fn give_back(folder: &std::path::Path) {
     let Some((uid, gid)) = environment::caller() else { return };
     let mut todo = vec![folder.to_owned()];
     while let Some(path) = todo.pop() {
-        // Without that privilege it stays owned by root, which can still grant it.
+        // Without the right to change owners, the file stays owned by root.
         let _ = std::os::unix::fs::lchown(&path, Some(uid), Some(gid));
         if !path.is_symlink() && path.is_dir() {
             todo.extend(std::fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));

@@ -1,6 +1,5 @@
-//! Link of `shell` and `wire`: a scenario from a file or from arguments.
-//!
-//! A scenario from a file or from a link expression, with the nodes that each verb adds at its ends.
+//! Link of `shell` and `wire` as a scenario: from a file, or from a link specification with outages and
+//! handovers; commands at its ends.
 
 use super::files;
 use super::nesting::Names;
@@ -15,12 +14,12 @@ pub(crate) const COMMAND: &str = "shell-command";
 /// Name of the node at the other end.
 const SERVER: &str = "shell-server";
 
-/// A link with something at its ends.
+/// A link as a scenario, with the verb's nodes at its ends.
 pub(crate) struct ShellLink {
     pub(crate) scenario: Scenario,
-    /// Name in prompts.
+    /// Name of the link in prompts.
     pub(crate) name: String,
-    /// The node at its fixed end.
+    /// Name of the node at the fixed end.
     pub(crate) far: String,
 }
 
@@ -28,7 +27,7 @@ pub(crate) struct ShellLink {
 /// end, and returns the text to append.
 pub(crate) type EndTables<'a> = &'a dyn Fn(&str, &str, &str) -> String;
 
-/// The path of the scenario in a file, with something of ours at its ends. It needs no flow.
+/// Path of the scenario in a file, with the tables of `at_ends` appended. The scenario needs no flow.
 pub(crate) fn of_file(
     file: &Path,
     name: Option<&str>,
@@ -60,7 +59,7 @@ pub(crate) struct Outages<'a> {
 }
 
 impl Outages<'_> {
-    /// None.
+    /// No interruptions.
     pub(crate) const NONE: Outages<'static> = Outages { outages: &[], handovers: &[] };
 
     /// Tables of a hop: an outage holds packets, a handover drops packets that arrive at the closed link.
@@ -91,7 +90,7 @@ enum OutageTimes<'a> {
     Every(&'a str),
 }
 
-/// `LASTS at TIME` or `LASTS every TIME`; either may be a distribution.
+/// Parses `LASTS at TIME` or `LASTS every TIME`; both may be distributions. `kind` names the option in errors.
 fn break_of<'a>(kind: &str, spec: &'a str) -> Result<(&'a str, OutageTimes<'a>), Failure> {
     let parts = |word: &str| spec.split_once(word).map(|(lasts, when)| (lasts.trim(), when.trim()));
     let found = match (parts(" at "), parts(" every ")) {
@@ -107,7 +106,7 @@ fn break_of<'a>(kind: &str, spec: &'a str) -> Result<(&'a str, OutageTimes<'a>),
     })
 }
 
-/// Splits at commas that are in no brackets and no quotes.
+/// Splits at commas outside of brackets and quotes.
 fn parts(spec: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut quoted, mut from) = (Vec::new(), 0i32, false, 0);
     for (at, c) in spec.char_indices() {
@@ -126,7 +125,7 @@ fn parts(spec: &str) -> Vec<&str> {
     parts
 }
 
-/// A link of a few words, such as `rate=2 Mbit/s, delay=50 ms`.
+/// Link from a specification such as `rate=2 Mbit/s, delay=50 ms`.
 pub(crate) fn of_spec(
     spec: &str,
     breaks: &Outages<'_>,
@@ -166,7 +165,7 @@ pub(crate) fn of_spec(
                 all.push(format!("hop.link.loss.loss.probability={share}"));
                 text.push_str("[[hop.loss]]\nname = \"loss\"\nprobability = 0.0\n");
             }
-            // Default queue limit for this rate.
+            // A limit alone means a drop-tail queue.
             "queue" if value != "unlimited" && !value.starts_with('{') => {
                 all.push(format!("hop.link.queue.drop-tail.limit=\"{value}\""))
             }
@@ -174,7 +173,7 @@ pub(crate) fn of_spec(
         }
     }
     if timeless {
-        // A positive round trip, as short as can be written.
+        // The shortest delay, because a scenario needs a positive round trip.
         all.push("hop.link.delay=\"1 us\"".into());
     }
     text.push_str(&breaks);
@@ -184,7 +183,7 @@ pub(crate) fn of_spec(
     Ok(ShellLink { scenario, name: name.or(preset).unwrap_or("link").to_owned(), far: "server".into() })
 }
 
-/// Scenario text that runs commands at the ends.
+/// Scenario text with commands at both ends.
 pub(crate) fn commands(before: &str, near: &str, far: &str, server: Option<&str>, mtu: u64) -> String {
     let mut text = String::new();
     if !before.contains("[[node]]") {
@@ -202,7 +201,7 @@ pub(crate) fn commands(before: &str, near: &str, far: &str, server: Option<&str>
     text
 }
 
-/// The command, or the user's shell with a prompt that names the links.
+/// Arguments of the command, or of the user's shell with a prompt that names the links.
 pub(crate) fn words(command: &[OsString], names: &Names) -> (Vec<OsString>, Option<String>) {
     if !command.is_empty() {
         return (command.to_vec(), None);
@@ -211,7 +210,7 @@ pub(crate) fn words(command: &[OsString], names: &Names) -> (Vec<OsString>, Opti
     if !shell.ends_with("bash") {
         return (vec![shell.into()], None);
     }
-    // The start-up files of bash set the prompt, so this one is set after them.
+    // The start-up files of bash set the prompt, so that it is set again after them.
     let start = format!("[ -f ~/.bashrc ] && . ~/.bashrc\nPS1={}\"$PS1\"\n", quoted(&names.prompt()));
     (vec![shell.into(), "--rcfile".into(), "{}".into()], Some(start))
 }
@@ -220,7 +219,7 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// Resolver configuration inside; `uplink` is the level of nesting with an uplink.
+/// Resolver configuration of the namespaces; `uplink` is the level of nesting with an uplink.
 pub(crate) fn resolver(uplink: Option<u8>) -> String {
     if let Some(level) = uplink {
         netns::uplink::resolver(level)

@@ -1,6 +1,5 @@
-//! Atomic write of files by rename.
-//!
-//! Beside its place first, then put there: a full disk or a kill leaves the previous file.
+//! Atomic write of files: a temporary file in the same folder, then rename; a full disk or a kill leaves the
+//! previous file.
 
 use crate::console::exit::Failure;
 use std::fs;
@@ -8,12 +7,12 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Writes a file whole. Devices and pipes take the bytes as they come.
+/// Writes a file atomically; devices and pipes directly.
 pub(crate) fn whole(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
     put(path, &mut |file| file.write_all(bytes.as_ref())).map_err(|error| Failure::write(path, &error))
 }
 
-/// [`whole`] of what `write` makes piece by piece.
+/// [`whole`] for content that `write` produces piece by piece.
 pub(crate) fn stream(
     path: &Path,
     write: &mut dyn FnMut(&mut dyn io::Write) -> results::Result<()>,
@@ -36,10 +35,10 @@ pub(crate) fn stream(
     }
 }
 
-/// Fills a file.
+/// Function that writes the content of a file.
 type Fill<'a> = &'a mut dyn FnMut(&mut fs::File) -> io::Result<()>;
 
-/// Whether a file may be written there later, as far as can be known without writing.
+/// Checks that a file can be written at `path` later, without writing: the folder exists, and `path` is no folder.
 pub(crate) fn possible(path: &Path) -> Result<(), Failure> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -59,7 +58,7 @@ fn put(path: &Path, fill: Fill<'_>) -> io::Result<()> {
     if there.as_ref().is_some_and(|there| !there.is_file()) {
         return fill(&mut fs::OpenOptions::new().write(true).create(true).truncate(true).open(path)?);
     }
-    // The target of a link is written, not the link.
+    // A symbolic link is kept, and its target replaced.
     let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let part = beside(&place);
     let written = fresh(&part)
@@ -67,7 +66,7 @@ fn put(path: &Path, fill: Fill<'_>) -> io::Result<()> {
         .and_then(|()| there.as_ref().map_or(Ok(()), |old| as_before(&part, old)))
         .and_then(|()| fs::rename(&part, &place));
     match written {
-        // A file that may be written in a folder that may not.
+        // The file is writable and its folder is not: it is written in place.
         Err(error) if error.kind() == ErrorKind::PermissionDenied && there.is_some() => {
             let _ = fs::remove_file(&part);
             fill(&mut fs::OpenOptions::new().write(true).create(true).truncate(true).open(&place)?)
@@ -81,7 +80,7 @@ fn put(path: &Path, fill: Fill<'_>) -> io::Result<()> {
     }
 }
 
-/// A file that was not there: a link that another user left under this name is removed and not followed.
+/// Creates a file anew; a file or link that another user placed at this path is removed and not followed.
 fn fresh(part: &Path) -> io::Result<fs::File> {
     match fs::File::create_new(part) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -92,13 +91,13 @@ fn fresh(part: &Path) -> io::Result<fs::File> {
     }
 }
 
-/// Restores owner and mode. Without the right to change the owner, the file keeps its present one.
+/// Sets owner and mode of the replaced file; the owner only if this user has the right to.
 fn as_before(part: &Path, old: &fs::Metadata) -> io::Result<()> {
     let _ = std::os::unix::fs::chown(part, Some(old.uid()), Some(old.gid()));
     fs::set_permissions(part, old.permissions())
 }
 
-/// `.NAME.PROCESS.part`, in the same folder.
+/// Path of the temporary file: `.NAME.PID.part` in the same folder.
 pub(crate) fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{}.part", std::process::id()))

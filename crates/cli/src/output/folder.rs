@@ -1,6 +1,5 @@
-//! Output folder of a run.
-//!
-//! Into the folder that was named, into `runs/NAME` with a number where that is taken, or nowhere.
+//! Run folders under `runs`: a new one by the scenario's name and a number, and the latest run of a scenario
+//! to continue.
 
 use super::record::Record;
 use crate::console::exit::Failure;
@@ -12,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Default folder of new runs.
 const RUNS: &str = "runs";
 
-/// A new folder under [`RUNS`], named after the scenario and the shard.
+/// Creates a new folder under [`RUNS`], named after the scenario and the shard.
 pub(crate) fn fresh(scenario: &str, shard: Option<Shard>) -> Result<RunFolder, Failure> {
     let runs = Path::new(RUNS);
     let refused = |error: std::io::Error| {
@@ -23,7 +22,7 @@ pub(crate) fn fresh(scenario: &str, shard: Option<Shard>) -> Result<RunFolder, F
     };
     std::fs::create_dir_all(runs).map_err(refused)?;
     for path in candidates(scenario, shard) {
-        // Making it is the test: two runs that start together get two folders.
+        // Creation is atomic, so that two runs that start together get two folders.
         match std::fs::create_dir(&path) {
             Ok(()) => return Ok(RunFolder::create(path)?),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -33,7 +32,7 @@ pub(crate) fn fresh(scenario: &str, shard: Option<Shard>) -> Result<RunFolder, F
     Err(Failure::usage(format!("`{RUNS}` is full"), "name a folder with --out"))
 }
 
-/// The newest run of exactly this scenario and seed under [`RUNS`].
+/// Folder of the newest run under [`RUNS`] with this scenario hash, seed and shard.
 pub(crate) fn latest(
     scenario: &str,
     hash: &str,
@@ -59,7 +58,7 @@ pub(crate) fn latest(
     })
 }
 
-/// `runs/NAME`, `runs/NAME-2`, `runs/NAME-3`...; of a shard `runs/NAME.3-of-16`...
+/// Folders `runs/NAME`, `runs/NAME-2`, `runs/NAME-3`...; for a shard `runs/NAME.3-of-16`...
 fn candidates(scenario: &str, shard: Option<Shard>) -> impl Iterator<Item = PathBuf> {
     let name = match shard {
         Some(shard) => format!("{}.{}-of-{}", stem(scenario), shard.number(), shard.of()),

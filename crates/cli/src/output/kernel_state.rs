@@ -1,15 +1,13 @@
-//! Kernel TCP state beside a time-sequence picture, from `TCP_INFO`.
-//!
-//! The picture has the packets at the ports; samples of `TCP_INFO` are added here: windows, timers, timeouts, and the
-//! verdict that shows in a window that comes back.
+//! Kernel TCP state in a time-sequence picture, from samples of `TCP_INFO`: windows, timers, timeouts, and
+//! verdicts by restored windows.
 
 use netns::facts::{FlowFacts, TcpInfo};
 use report::{Picture, SegmentKind, Timeout, TimerSample, Truth, WindowSample};
 
-/// The kernel's state of congestion control after a timeout.
+/// Value of `tcpi_ca_state` after a timeout (TCP_CA_Loss).
 const LOSS: u8 = 4;
 
-/// Adds the kernel's state to the picture of its flow.
+/// Adds windows, timers and timeouts of the kernel to the picture of its flow.
 pub(crate) fn annotate(picture: &mut Picture, facts: &FlowFacts) {
     let mss = |segments: u32| u64::from(segments) * u64::from(facts.info.snd_mss);
     let s = |us: u32| f64::from(us) / 1e6;
@@ -30,7 +28,7 @@ fn expired(before: &TcpInfo, after: &TcpInfo) -> bool {
     after.backoff > before.backoff || (after.ca_state == LOSS && before.ca_state != LOSS)
 }
 
-/// The timer expired between two looks: at the first segment that was sent again then.
+/// Adds a timeout that expired between the samples at `since` and `until`, at the last retransmission between them.
 fn timeout(picture: &mut Picture, facts: &FlowFacts, since: f64, until: f64, before: &TcpInfo) {
     let resent =
         picture.sent.iter().rev().find(|x| x.kind != SegmentKind::New && x.t > since && x.t <= until);
@@ -38,7 +36,7 @@ fn timeout(picture: &mut Picture, facts: &FlowFacts, since: f64, until: f64, bef
     let truth = if resent.kind == SegmentKind::Unneeded { Truth::Spurious } else { Truth::Genuine };
     let later = facts.history.iter().filter(|(t, _)| *t > resent.t);
     let over = later.clone().find(|(_, i)| i.ca_state != LOSS);
-    // The window is as it was: the kernel took its reduction back.
+    // A restored window shows that the kernel judged the timeout spurious and undid the reduction.
     let back = over.filter(|(_, i)| i.snd_cwnd >= before.snd_cwnd && i.snd_ssthresh >= before.snd_ssthresh);
     picture.timeouts.push(Timeout {
         t: resent.t,
@@ -79,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_comes_back_is_a_verdict() {
+    fn a_restored_window_is_judged_spurious() {
         let back = TcpInfo { snd_mss: 100, snd_cwnd: 11, snd_ssthresh: 8, ..TcpInfo::default() };
         let timeouts = story(SegmentKind::Unneeded, back);
         assert_eq!(timeouts.len(), 1);
@@ -88,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_stays_small_is_none() {
+    fn a_window_that_stays_small_is_judged_genuine() {
         let small = TcpInfo { snd_mss: 100, snd_cwnd: 7, snd_ssthresh: 7, ..TcpInfo::default() };
         let timeouts = story(SegmentKind::Retransmission, small);
         assert_eq!(timeouts[0].truth, Truth::Genuine);

@@ -1,15 +1,12 @@
-//! Short names of grid keys and values.
-//!
-//! By the last parts of their paths, as many as tell them apart: `flow.download.transport.tcp.recovery` is
-//! `recovery`.
+//! Short labels of grid cells: the last parts of each path, as many as make it unique
+//! (`flow.download.transport.tcp.recovery` is `recovery`), with the value.
 
 use serde_json::Value;
 
 /// Short names of the paths, in the same order.
 pub(crate) use results::names::short;
 
-/// Path and value of everything that a cell fixes: an axis of several paths, joined by commas, is
-/// taken apart.
+/// Path and value of each grid parameter of a cell; an axis of several paths, joined by commas, is split.
 pub(crate) fn apart(params: &[(String, String)]) -> Vec<(&str, String)> {
     let mut out = Vec::new();
     for (key, value) in params {
@@ -24,7 +21,7 @@ pub(crate) fn apart(params: &[(String, String)]) -> Vec<(&str, String)> {
     out
 }
 
-/// `recovery = reno, spurious = none`; empty without a grid.
+/// Label of a cell: `recovery = reno, spurious = none`; empty without a grid.
 pub(crate) fn cell(params: &[(String, String)]) -> String {
     let apart = apart(params);
     let paths: Vec<&str> = apart.iter().map(|(path, _)| *path).collect();

@@ -10,5 +10,5 @@ pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod terminal;
 
-/// The version that results are stamped with.
+/// Version of williwaw recorded with results.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,7 +1,5 @@
-//! Run record: scenario text, changes, files, seed, version and machine.
-//!
-//! Everything needed to understand its numbers and to continue it: the scenario's text and changes, the files it
-//! named, seed, version, machine.
+//! Run record (`run.json`): scenario text, overrides, files, seed, version and host, enough to explain and to
+//! continue a run.
 
 use crate::console::clock;
 use crate::console::environment;
@@ -13,49 +11,49 @@ use scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// The shape of `run.json`.
+/// Schema name of `run.json`.
 pub(crate) const SCHEMA: &str = "williwaw-folder/1";
-/// The folder within a run's folder that keeps the files which the scenario named.
+/// Subfolder of a run folder for the files that the scenario names.
 const INPUTS: &str = "inputs";
 
-/// `run.json`.
+/// Content of `run.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) schema: String,
-    /// The scenario's file name.
+    /// File name of the scenario.
     pub(crate) scenario: String,
     pub(crate) title: String,
-    /// Its text, exactly as read.
+    /// Text of the scenario, exactly as read.
     pub(crate) text: String,
     /// Overrides, as `KEY=VALUE`.
     pub(crate) overrides: Vec<String>,
-    /// Of text and overrides.
+    /// Hash of text and overrides.
     pub(crate) hash: String,
     pub(crate) seed: u64,
     pub(crate) repetitions: u32,
     pub(crate) shuffle_ties: Option<u64>,
-    /// The share of the run that lies here, as `3/16`.
+    /// Shard of the run in this folder, as `3/16`; absent for a whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) shard: Option<String>,
     pub(crate) version: String,
     pub(crate) host: Host,
-    /// Start, UTC.
+    /// Start date and time, UTC.
     pub(crate) started: String,
-    /// Duration, all sittings together.
+    /// Duration, s, summed over the run and its continuations.
     pub(crate) seconds: f64,
-    /// Threads; 0: one for each core.
+    /// Number of threads; 0: one per core.
     pub(crate) jobs: usize,
-    /// Whether every repetition is there.
+    /// Whether all repetitions are finished.
     pub(crate) complete: bool,
-    /// Of a run in real time: the machine's kernel, how exact it can be, and how exact it was.
+    /// For a run in real time: kernel version, calibration of the host, lateness limit, and whether it was faithful.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) emulation: Option<serde_json::Value>,
-    /// Files that the scenario named, and where in the folder they are kept.
+    /// Files that the scenario names, with their copies in the folder.
     #[serde(default)]
     pub(crate) inputs: Vec<KeptFile>,
 }
 
-/// The machine.
+/// Host of the run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Host {
     pub(crate) os: String,
@@ -63,17 +61,17 @@ pub(crate) struct Host {
     pub(crate) cores: usize,
 }
 
-/// A file kept with the run.
+/// Copy of a file that the scenario names.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct KeptFile {
-    /// As the scenario writes it.
+    /// Name as written in the scenario.
     pub(crate) name: String,
-    /// Relative to the run's folder.
+    /// Path relative to the run folder.
     pub(crate) file: String,
 }
 
 impl Record {
-    /// The record of a run that begins now.
+    /// Record of a run that begins now.
     pub(crate) fn new(
         scenario: &Scenario,
         files: &Inputs,
@@ -113,19 +111,19 @@ impl Record {
         }
     }
 
-    /// The record of a share of the run.
+    /// The record with its shard.
     pub(crate) fn of_shard(mut self, shard: Option<Shard>) -> Record {
         self.shard = shard.map(|shard| shard.to_string());
         self
     }
 
-    /// The share of the run that lies in the folder.
+    /// Shard of the run in the folder, if any.
     pub(crate) fn shard(&self) -> Result<Option<Shard>, Failure> {
         let shard = self.shard.as_deref().map(str::parse).transpose();
         shard.map_err(|why| Failure::machine(format!("run.json names an invalid shard: {why}"), ""))
     }
 
-    /// Writes it, the files it keeps first: a folder with a record can be continued.
+    /// Writes the copies of files, then the record, so that every folder with a record can be continued.
     pub(crate) fn begin(&self, folder: &RunFolder, files: &Inputs) -> Result<(), Failure> {
         if !self.inputs.is_empty() {
             let path = folder.file(INPUTS);
@@ -139,14 +137,14 @@ impl Record {
         self.write(folder)
     }
 
-    /// Writes it, or writes it anew.
+    /// Writes or replaces the record.
     pub(crate) fn write(&self, folder: &RunFolder) -> Result<(), Failure> {
         let value = serde_json::to_value(self)
             .map_err(|error| Failure::machine(format!("cannot write run.json: {error}"), ""))?;
         Ok(folder.write_run(&value)?)
     }
 
-    /// Reads that of a folder.
+    /// Reads the record of a run folder.
     pub(crate) fn read(path: &Path) -> Result<Record, Failure> {
         let no_run = |why: String| {
             Failure::usage(
@@ -174,7 +172,7 @@ impl Record {
         Ok(record)
     }
 
-    /// The scenario as it was then, with `more` changes.
+    /// Reads the recorded scenario again, with the further overrides `more`.
     pub(crate) fn input(&self, path: &Path, more: &[String]) -> Result<Input, Failure> {
         let mut files = Inputs::new();
         for kept in &self.inputs {

@@ -37,7 +37,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Readers keep an open table; only its name goes.
+        // A table that is still open stays readable after its folder is removed.
         let _ = std::fs::remove_dir_all(self.folder.path());
     }
 }

@@ -19,7 +19,7 @@ pub(crate) enum Style {
 }
 
 impl Style {
-    /// The board in this style.
+    /// The table in this style.
     pub(crate) fn text(self, board: &TextTable, console: &Console) -> String {
         match self {
             Style::Text => terminal::text(board, console.width, console.colour),
@@ -65,7 +65,7 @@ fn latex(board: &TextTable) -> String {
     out
 }
 
-/// `142.3 ± 5.1 (97)` as `$142.3 \pm 5.1$ (97)`.
+/// Number for LaTeX: `142.3 ± 5.1 (97)` becomes `$142.3 \pm 5.1$ (97)`.
 fn number(cell: &str) -> String {
     let (value, count) = match cell.split_once(" (") {
         Some((value, count)) => (value, format!(" ({count}")),

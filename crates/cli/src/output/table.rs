@@ -1,7 +1,5 @@
-//! Result table: one row per cell or flow, mean and 95 % interval per metric.
-//!
-//! A board: one line per cell (or flow of a cell), the mean of each metric with its 95 % interval, in units and
-//! digits that suit the whole column.
+//! Result table: one row per cell or flow, mean and 95 % interval per metric, in units and digits that suit
+//! the whole column.
 
 use super::labels;
 use crate::console::exit::Failure;
@@ -27,17 +25,17 @@ pub(crate) const DEFAULT: &[&str] = &[
     "media_rate_bps",
     "loss_ratio",
 ];
-/// Shown as well where there are several flows.
+/// Metric shown in addition with several flows.
 const FAIRNESS: &str = "jain_index";
-/// Duration metrics.
+/// Duration metric, shown for commands.
 pub(crate) const COMPLETION: &str = "completion_time_s";
 /// Label of all flows together, and of all metrics.
 pub(crate) const ALL: &str = "all";
 
-/// Texts in rows under heads.
+/// A table of texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TextTable {
-    /// Heads of the columns; words are separated by spaces, where a head may be broken.
+    /// Column heads, which may be broken at spaces.
     pub(crate) heads: Vec<String>,
     /// Number of label columns at the left.
     pub(crate) labels: usize,
@@ -47,7 +45,7 @@ pub(crate) struct TextTable {
 }
 
 impl TextTable {
-    /// The labels and only the columns from `from` to before `to`.
+    /// Table with the labels and the columns `from..to`.
     pub(crate) fn part(&self, from: usize, to: usize) -> TextTable {
         let pick = |row: &Vec<String>| [&row[..self.labels], &row[from..to]].concat();
         TextTable {
@@ -62,20 +60,20 @@ impl TextTable {
 /// Rows and metrics to show.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TableChoice {
-    /// Names of metrics; none: the usual ones. `all` is every one.
+    /// Names of metrics; `None`: [`DEFAULT`]. `all`: every measured metric.
     pub(crate) metrics: Option<Vec<String>>,
-    /// Each flow beside all together.
+    /// Whether single flows are shown beside all flows together.
     pub(crate) flows: bool,
 }
 
-/// One line before it is text.
+/// A row before formatting.
 struct TableRow<'a> {
     labels: Vec<String>,
     metrics: &'a [Option<Summary>],
     repetitions: u64,
 }
 
-/// A metric's unit and digits.
+/// Name, unit and digits of a metric.
 pub(crate) struct MetricFormat {
     words: String,
     unit: &'static str,
@@ -84,7 +82,7 @@ pub(crate) struct MetricFormat {
 }
 
 impl TableChoice {
-    /// Complains of a metric that is not there.
+    /// Refuses metrics that are not among `names`.
     pub(crate) fn check(&self, names: &[&str]) -> Result<(), Failure> {
         for name in self.metrics.iter().flatten() {
             if name != ALL && !names.contains(&name.as_str()) {
@@ -97,7 +95,7 @@ impl TableChoice {
         Ok(())
     }
 
-    /// Positions of the metrics to show.
+    /// Column indexes of the metrics to show.
     fn columns(&self, header: &Header, lines: &[TableRow<'_>], several: bool) -> Vec<usize> {
         let measured = |at: &usize| lines.iter().any(|line| line.metrics[*at].is_some());
         match &self.metrics {
@@ -110,10 +108,10 @@ impl TableChoice {
                 let names = DEFAULT.iter().copied().chain(fairness);
                 let mut shown: Vec<usize> =
                     names.filter_map(|name| header.column(name)).filter(measured).collect();
-                // Of a command beside flows nothing else is known.
+                // A command beside flows has only a duration.
                 let bare = |line: &TableRow<'_>| shown.iter().all(|at| line.metrics[*at].is_none());
                 shown.extend(header.column(COMPLETION).filter(|_| lines.iter().any(bare)).filter(measured));
-                // Numbers that commands report were asked for by the scenario.
+                // Metrics that commands report are shown, because the scenario declares them.
                 let own = |at: &usize| !Metric::NAMES.contains(&header.columns[*at].name.as_str());
                 shown.extend((0..header.columns.len()).filter(own).filter(measured));
                 shown
@@ -122,13 +120,13 @@ impl TableChoice {
     }
 }
 
-/// The board of a run.
+/// Result table of a run.
 pub(crate) fn board(header: &Header, cells: &[CellSummary], choice: &TableChoice) -> TextTable {
     let several = cells.iter().any(|cell| cell.flows.len() > 1);
     let first = cells.first().map_or(&[][..], |cell| cell.cell.params.as_slice());
     let paths = labels::apart(first);
     let mut heads = labels::short(&paths.iter().map(|(path, _)| *path).collect::<Vec<_>>());
-    // Without a grid the flows are what can be compared.
+    // A single cell is shown by flow, because there is nothing else to compare.
     let by_flow = several && (choice.flows || cells.len() == 1);
     let mut lines = Vec::new();
     for cell in cells {
@@ -158,7 +156,7 @@ pub(crate) fn board(header: &Header, cells: &[CellSummary], choice: &TableChoice
     board
 }
 
-/// Rows are cells, columns are metrics.
+/// Table with cells or flows as rows and metrics as columns.
 fn wide(header: &Header, mut heads: Vec<String>, lines: &[TableRow<'_>], columns: &[usize]) -> TextTable {
     let labels = heads.len();
     let mut rows: Vec<Vec<String>> = lines.iter().map(|line| line.labels.clone()).collect();
@@ -173,7 +171,7 @@ fn wide(header: &Header, mut heads: Vec<String>, lines: &[TableRow<'_>], columns
     TextTable { heads, labels, rows, notes: Vec::new() }
 }
 
-/// A single line has room for more: rows are metrics.
+/// Table of a single cell, with metrics as rows.
 fn upright(header: &Header, line: &TableRow<'_>, columns: &[usize]) -> TextTable {
     let heads = ["metric", "mean", "median", "10 %", "90 %"].map(str::to_owned).to_vec();
     let row = |&at: &usize| {
@@ -199,7 +197,7 @@ fn notes(header: &Header, lines: &[TableRow<'_>], columns: &[usize], together: b
     }
     let partial =
         |line: &TableRow<'_>, at: usize| line.metrics[at].as_ref().map_or(0, |s| s.n) < line.repetitions;
-    // A command has no other number, and is expected to have none.
+    // A command has only a duration, so that missing metrics deserve no note.
     let lasts = header.column(COMPLETION);
     let only_lasts = |line: &TableRow<'_>| {
         let known = |at: &usize| line.metrics[*at].is_some();
@@ -219,12 +217,12 @@ fn notes(header: &Header, lines: &[TableRow<'_>], columns: &[usize], together: b
     notes
 }
 
-/// Text of a missing number.
+/// Text of a missing value.
 pub(crate) fn nothing() -> String {
     "–".to_owned()
 }
 
-/// Chooses unit and digits for these values.
+/// Unit and digits that suit these values.
 pub(crate) fn face(name: &str, unit: &str, all: &[&Summary]) -> MetricFormat {
     let largest = all.iter().map(|s| s.mean.abs()).fold(0.0, f64::max);
     let (unit, scale) = match unit {
@@ -266,12 +264,12 @@ fn decimals(all: &[&Summary], scale: f64) -> usize {
 }
 
 impl MetricFormat {
-    /// Words and unit, for the head of a column or a row.
+    /// Name and unit, for the head of a column or a row.
     pub(crate) fn head(&self) -> String {
         if self.unit.is_empty() { self.words.clone() } else { format!("{} [{}]", self.words, self.unit) }
     }
 
-    /// The metric in words.
+    /// Name of the metric in words.
     pub(crate) fn words(&self) -> &str {
         &self.words
     }
@@ -292,11 +290,11 @@ impl MetricFormat {
         format!("{:.*}", self.decimals, value * self.scale)
     }
 
-    /// `142.3 ± 5.1`, with the number of repetitions where some gave none.
+    /// Mean and interval as `142.3 ± 5.1`, with the number of values if some repetitions have none.
     pub(crate) fn with_interval(&self, summary: Option<&Summary>, repetitions: u64) -> String {
         let Some(summary) = summary else { return nothing() };
         let mut text = self.number(summary.mean);
-        // Equal values in all repetitions have no spread.
+        // Equal values in all repetitions have no interval.
         if let Some([low, high]) = summary.ci95.filter(|[low, high]| low < high) {
             text.push_str(" ± ");
             text.push_str(&self.number((high - low) / 2.0));

@@ -1,12 +1,10 @@
-//! Terminal layout of the result table.
-//!
-//! As a table where it fits; with intervals on a second line where that makes it fit; as several tables below each
-//! other; at last cell by cell. Nothing is cut off.
+//! Terminal layout of a result table: one table, intervals on a second line, several tables, or one block per
+//! row; wrapping of text. Nothing is cut off.
 
 use super::table::TextTable;
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
 
-/// The board as text of at most `width` columns, as far as its words allow.
+/// Table as text of at most `width` columns, unless single words are longer; `None`: unlimited.
 pub(crate) fn text(board: &TextTable, width: Option<usize>, colour: bool) -> String {
     let limit = width.unwrap_or(usize::MAX);
     let fits = |text: &String| text.lines().all(|line| columns(line) <= limit);
@@ -27,7 +25,7 @@ pub(crate) fn text(board: &TextTable, width: Option<usize>, colour: bool) -> Str
     out
 }
 
-/// Columns that a line takes, escape sequences not counted.
+/// Width of a line in columns, without escape sequences.
 fn columns(line: &str) -> usize {
     let mut n = 0;
     let mut escape = false;
@@ -59,7 +57,7 @@ fn table(board: &TextTable, colour: bool, narrow: bool) -> String {
         .map(|(i, head)| {
             let widest = rows.iter().filter_map(|row| row.get(i)).flat_map(|cell| cell.lines());
             let room = widest.map(columns).max().unwrap_or(0);
-            // A number stays with its "%".
+            // No line break before "%".
             let head = head.replace(" %", "\u{a0}%");
             let cell = Cell::new(wrap(&head, room.max(longest(&head))).join("\n").replace('\u{a0}', " "));
             let side = if i < board.labels { CellAlignment::Left } else { CellAlignment::Right };
@@ -83,7 +81,7 @@ fn table(board: &TextTable, colour: bool, narrow: bool) -> String {
     out
 }
 
-/// As many columns in a table as fit, and the next ones in a table below; none if not even one fits.
+/// Several tables below each other, each with as many columns as fit; `None` if not even one column fits.
 fn below_each_other(board: &TextTable, colour: bool, fits: &dyn Fn(&String) -> bool) -> Option<String> {
     let mut out = String::new();
     let mut from = board.labels;
@@ -128,7 +126,7 @@ fn longest(text: &str) -> usize {
     text.split(' ').map(columns).max().unwrap_or(0)
 }
 
-/// Lines that are too long for the terminal go on below, under their second column if they have one.
+/// Text with long lines wrapped; a continuation is indented to the second column of its line, if any.
 pub(crate) fn folded(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return text.to_owned() };
     let mut out = String::new();
@@ -150,7 +148,7 @@ pub(crate) fn folded(text: &str, width: Option<usize>) -> String {
     out
 }
 
-/// With what must not be broken in place of the spaces inside of numbers: "62 000".
+/// Text with non-breaking spaces inside numbers such as "62 000".
 fn glued(text: &str) -> String {
     let digit = |word: Option<char>| word.is_some_and(|c| c.is_ascii_digit());
     let mut out = String::with_capacity(text.len());
@@ -163,7 +161,7 @@ fn glued(text: &str) -> String {
     out
 }
 
-/// Breaks at spaces; a longer word is left whole.
+/// Wraps a text at spaces; a word longer than `width` stays whole.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {

@@ -1,6 +1,5 @@
-//! Agent-side player of a path carried for a controller.
-//!
-//! Like `williwaw emulate`, but without files on its disk: results are sent back as they come.
+//! Player at an agent: repetitions in real time on the path that the agent carries; results go to the
+//! controller and not to the agent's disk.
 
 use super::local_player::{LocalPlayer, kernel_version};
 use super::summary;
@@ -19,10 +18,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Plays what controllers hand over.
+/// Prepares and plays the repetitions of a controller's task.
 pub(crate) struct AgentPlayer;
 
-/// Between two tellings of how exact it is.
+/// Interval of reports on lateness.
 const TICK: Duration = Duration::from_millis(500);
 
 impl PathPreparer for AgentPlayer {
@@ -31,11 +30,11 @@ impl PathPreparer for AgentPlayer {
         task: &[u8],
         elsewhere: Option<Arc<AgentControl>>,
     ) -> Result<(Box<dyn PathPlayer + '_>, Vec<u8>), String> {
-        let said = |failure: Failure| failure.to_string();
+        let text = |failure: Failure| failure.to_string();
         let (task, files) = Task::read(task).ok_or("the task cannot be read")?;
-        let input = task.input(files).map_err(said)?;
+        let input = task.input(files).map_err(text)?;
         let sweep = Sweep::whole(&input.scenario, Some(task.repetitions), task.seed, &task.version);
-        let sweep = sweep.map_err(|error| said(error.into()))?;
+        let sweep = sweep.map_err(|error| text(error.into()))?;
         let calibration = Calibration::of_this_machine(task.realtime, task.spin_ns.map(Span::from_nanos));
         let options = Options {
             trace: task.events || task.picture,
@@ -54,8 +53,8 @@ impl PathPreparer for AgentPlayer {
             calibration: summary::calibration(&calibration),
             said: words,
         };
-        let told = serde_json::to_vec(&begun).map_err(|error| error.to_string())?;
-        Ok((Box::new(AgentRun { task, sweep, options, elsewhere }), told))
+        let reply = serde_json::to_vec(&begun).map_err(|error| error.to_string())?;
+        Ok((Box::new(AgentRun { task, sweep, options, elsewhere }), reply))
     }
 }
 
@@ -89,7 +88,7 @@ impl PathPlayer for AgentRun {
             events: self.task.events,
         };
         let live = Arc::new(Live::default());
-        let (told, brought) = std::thread::scope(|scope| {
+        let (report, files) = std::thread::scope(|scope| {
             let (finished, wait) = channel::<()>();
             let seen = live.clone();
             scope.spawn(move || {
@@ -101,9 +100,9 @@ impl PathPlayer for AgentRun {
             drop(finished);
             played.map_err(|failure| failure.to_string())
         })?;
-        for (kind, bytes) in brought.pieces() {
+        for (kind, bytes) in files.pieces() {
             out(&kind, bytes);
         }
-        serde_json::to_vec(&told).map_err(|error| error.to_string())
+        serde_json::to_vec(&report).map_err(|error| error.to_string())
     }
 }

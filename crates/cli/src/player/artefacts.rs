@@ -1,6 +1,5 @@
-//! Paths of per-repetition artefacts in a run folder.
-//!
-//! In folders of the run's folder, named by cell and repetition.
+//! Files of a repetition in real time in its run folder, named by cell and repetition: JSON document,
+//! captures, events, output of commands.
 
 use super::captures;
 use crate::console::exit::Failure;
@@ -10,7 +9,7 @@ use scenario::Model;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Folder of artefacts beside the rows.
+/// Files of the repetitions in a run folder.
 pub(crate) struct Store {
     pub(crate) folder: PathBuf,
     pub(crate) captures: bool,
@@ -22,7 +21,7 @@ impl Store {
         self.folder.join(kind).join(format!("{cell}-{repetition}{end}"))
     }
 
-    /// The folder for what commands write.
+    /// Folder for the output of the commands of a repetition.
     pub(crate) fn outputs(&self, of: (u32, u64)) -> PathBuf {
         self.named("commands", of, "")
     }
@@ -32,33 +31,33 @@ impl Store {
         Some(self.folder.file_name()?.to_string_lossy().into_owned())
     }
 
-    /// Keeps the artefacts that are not in the table.
+    /// Writes the JSON document and the files of a repetition.
     pub(crate) fn write(
         &self,
-        told: &RepReport,
-        brought: &RepArtefacts,
+        report: &RepReport,
+        files: &RepArtefacts,
         model: &Model,
     ) -> Result<(), Failure> {
-        let of = told.key();
-        write(&self.named("repetitions", of, ".json"), format!("{:#}\n", told.document).as_bytes())?;
-        if let Some(bytes) = brought.capture.as_ref().filter(|_| self.captures) {
+        let of = report.key();
+        write(&self.named("repetitions", of, ".json"), format!("{:#}\n", report.document).as_bytes())?;
+        if let Some(bytes) = files.capture.as_ref().filter(|_| self.captures) {
             let path = self.named("captures", of, ".pcapng");
             write(&path, bytes)?;
             for (node, bytes) in captures::nodes(bytes, model) {
                 write(&captures::beside(&path, &node), &bytes)?;
             }
         }
-        if let Some(bytes) = brought.events.as_ref().filter(|_| self.events) {
+        if let Some(bytes) = files.events.as_ref().filter(|_| self.events) {
             write(&self.named("events", of, ".jsonl"), bytes)?;
         }
-        for ((i, which), bytes) in &brought.outputs {
+        for ((i, which), bytes) in &files.outputs {
             let (Some(command), Some(end)) = (model.commands.get(*i), NAMES.get(*which)) else { continue };
             write(&self.outputs(of).join(format!("{}.{end}", command.name)), bytes)?;
         }
         Ok(())
     }
 
-    /// Artefacts of these repetitions.
+    /// JSON documents of these repetitions, as far as they exist.
     pub(crate) fn read(&self, of: &[(u32, u64)]) -> Vec<Value> {
         let one = |of: &(u32, u64)| {
             let text = std::fs::read(self.named("repetitions", *of, ".json")).ok()?;

@@ -1,4 +1,5 @@
-//! Selection and file names of per-repetition captures.
+//! Captures and detailed tables of selected repetitions in virtual time: parsing of the selection, second run
+//! with full recording, one capture file per node.
 
 use crate::console::exit::Failure;
 use crate::console::streams::Console;
@@ -12,32 +13,32 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-/// Requested outputs beside the results.
+/// Outputs requested in addition to the results.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RequestedOutputs {
-    /// Captures of these repetitions.
+    /// Repetitions with captures.
     pub(crate) pcap: Option<Repetitions>,
-    /// Bytes of each packet that are kept; 0: all.
+    /// Bytes kept of each packet in a capture; 0: all.
     pub(crate) snap: u32,
-    /// Files for `xplot` of these repetitions.
+    /// Repetitions with files for `xplot`.
     pub(crate) xplot: Option<Repetitions>,
-    /// Rows of `events.parquet` of these repetitions.
+    /// Repetitions in `events.parquet`.
     pub(crate) events: Option<Repetitions>,
-    /// Rows of `series.parquet` of these repetitions.
+    /// Repetitions in `series.parquet`.
     pub(crate) series: Option<Repetitions>,
 }
 
-/// Some of the repetitions.
+/// A selection of repetitions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Repetitions {
-    /// Every one.
+    /// All repetitions.
     All,
-    /// These, as ranges that include both ends.
+    /// Ranges of repetitions, both ends included.
     Some(Vec<(u32, u32)>),
 }
 
 impl Repetitions {
-    /// Reads `all`, or numbers and ranges: `0,3,7-9`.
+    /// Parses `all`, or numbers and ranges: `0,3,7-9`.
     pub(crate) fn parse(text: &str) -> Result<Repetitions, String> {
         if text == "all" {
             return Ok(Repetitions::All);
@@ -58,7 +59,7 @@ impl Repetitions {
         }
     }
 
-    /// The largest of them.
+    /// Largest selected repetition; `None` for all.
     fn last(&self) -> Option<u32> {
         match self {
             Repetitions::All => None,
@@ -68,7 +69,7 @@ impl Repetitions {
 }
 
 impl RequestedOutputs {
-    /// True if nothing is.
+    /// True if no output is requested.
     pub(crate) fn is_empty(&self) -> bool {
         self.all().iter().all(|(_, asked)| asked.is_none())
     }
@@ -82,7 +83,7 @@ impl RequestedOutputs {
         ]
     }
 
-    /// Refuses repetitions that the run does not have.
+    /// Refuses repetitions beyond those of the run.
     pub(crate) fn check(&self, repetitions: u32) -> Result<(), Failure> {
         for (option, asked) in self.all() {
             if let Some(last) = asked.as_ref().and_then(Repetitions::last).filter(|last| *last >= repetitions)
@@ -117,7 +118,7 @@ impl RequestedOutputs {
                 let path = |end: &str| folder.join(format!("{begin}.{end}"));
                 let kernels = stage.filter(|_| lab::sweep::real(&cell.model).is_some());
                 if let Some(stage) = kernels {
-                    // Packets of kernels are captured at their ports, whole.
+                    // Packets of kernels are captured at the packet ports in full length.
                     if asked(&self.pcap, rep) {
                         let whole = path("pcapng");
                         stage.capture(&cell.model, u64::from(rep), &whole)?;
@@ -160,7 +161,7 @@ impl RequestedOutputs {
         super::detail::write(self, sweep, repetitions, folder, console)
     }
 
-    /// Writes the captures of a repetition; their number.
+    /// Writes the captures of a repetition and returns their number.
     fn capture(
         &self,
         model: &Model,
@@ -189,8 +190,8 @@ impl RequestedOutputs {
     }
 }
 
-/// A capture with an interface for each tap, taken apart: a capture for each node of the model, with the link type of
-/// that node alone, so that programs that refuse mixed link types can read it.
+/// Splits a capture with one interface per tap into one capture per node of the model, with a single link type, so that
+/// programs that refuse mixed link types can read it.
 pub(crate) fn nodes(capture: &[u8], model: &Model) -> Vec<(String, Vec<u8>)> {
     let node = |name: &str| model.nodes.iter().any(|node| node.name == name);
     let Ok(mut reader) = Reader::open(capture) else { return Vec::new() };
@@ -218,13 +219,13 @@ pub(crate) fn nodes(capture: &[u8], model: &Model) -> Vec<(String, Vec<u8>)> {
     files.into_iter().flatten().filter_map(|(name, writer)| Some((name, writer.finish().ok()?))).collect()
 }
 
-/// The name of a node's own file beside that of the whole capture: `first.pcapng`, `first.server.pcapng`.
+/// Path of a node's capture beside the whole capture `first.pcapng`: `first.server.pcapng`.
 pub(crate) fn beside(whole: &Path, node: &str) -> PathBuf {
     let end = whole.extension().map_or_else(|| "pcapng".to_owned(), |end| end.to_string_lossy().into_owned());
     whole.with_extension(format!("{}.{end}", plain(node)))
 }
 
-/// A name that any file system takes.
+/// Name with characters that any file system permits.
 fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_alphanumeric() || "-_+".contains(c) { c } else { '_' }).collect()
 }

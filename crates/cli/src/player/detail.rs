@@ -1,4 +1,4 @@
-//! Files of repetitions in detail: `events.parquet` and `series.parquet` on request.
+//! Detailed tables of selected repetitions: `events.parquet` and `series.parquet`.
 
 use super::captures::{Repetitions, RequestedOutputs};
 use crate::console::exit::Failure;
@@ -9,7 +9,7 @@ use results::parquet::long::{self, Head, Kind, Push};
 use scenario::Model;
 use std::path::Path;
 
-/// Writes the requested details beside the results.
+/// Writes the requested tables into the run folder.
 pub(crate) fn write(
     wanted: &RequestedOutputs,
     sweep: &Sweep,

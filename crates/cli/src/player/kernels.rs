@@ -1,7 +1,5 @@
-//! Kernels in virtual time: selection, repetitions and counters.
-//!
-//! The user names a kernel, or the built one is used. Every repetition with kernels is run here, and the kernels'
-//! counters are kept beside its measures.
+//! Repetitions with kernels in virtual time: choice of the kernel, player, counters, captures and pictures,
+//! test of a kernel.
 
 use super::numbers;
 use super::summary::{command, command_complaints, facts_document, values};
@@ -30,19 +28,19 @@ use uml::{Error, KernelOutcome, Kernels, Options, kernel};
 
 /// Name of the default kernel.
 pub(crate) const DEFAULT: &str = "default";
-/// For a picture, a kernel is looked at so often.
+/// Default interval of `TCP_INFO` samples for a picture.
 const LOOK: Span = Span::from_millis(20);
 /// Counters of the sender's kernel that are printed by default.
-pub(crate) const TOLD: &[&str] =
+pub(crate) const SENDER_COUNTERS: &[&str] =
     &["TcpRetransSegs", "TCPTimeouts", "TCPSpuriousRTOs", "TCPLossUndo", "TCPLossProbes", "TCPFastRetrans"];
-/// Those of the receiver's, where the sender is a model.
-const TOLD_BY_RECEIVER: &[&str] = &["TcpInSegs", "TCPOFOQueue", "TCPDSACKOldSent", "TCPDSACKOfoSent"];
+/// Counters of the receiver's kernel that are printed if the sender is a model.
+const RECEIVER_COUNTERS: &[&str] = &["TcpInSegs", "TCPOFOQueue", "TCPDSACKOldSent", "TCPDSACKOfoSent"];
 
 pub(crate) fn span(text: &str) -> Result<Span, String> {
     Ok(units::parse_span(text)?)
 }
 
-/// Options of the user about kernels.
+/// Kernel options of the command line.
 #[derive(Clone, Debug)]
 pub(crate) struct KernelOptions {
     pub(crate) linux: Option<String>,
@@ -57,7 +55,7 @@ pub(crate) fn cache() -> Result<PathBuf, Failure> {
     })
 }
 
-/// The kernel that is meant: by the command line, by the environment, or the one that was built.
+/// Path of the kernel: by name or path in `given`, else by the environment, else the default kernel in the cache.
 pub(crate) fn chosen(given: Option<&str>, cache: &Path) -> Result<PathBuf, Failure> {
     let named = |name: &str| {
         if name.contains('/') { PathBuf::from(name) } else { kernel::place(cache, name) }
@@ -76,25 +74,26 @@ pub(crate) fn chosen(given: Option<&str>, cache: &Path) -> Result<PathBuf, Failu
     Err(Failure::machine(what, "build one: williwaw linux build; or name the binary of one: --linux PATH"))
 }
 
-/// Whether a default kernel is installed. A wrong name in the environment is an error.
-pub(crate) fn there_is_one() -> Result<bool, Failure> {
+/// Whether the environment names a kernel or the default kernel is installed. A wrong path in the environment is
+/// reported later.
+pub(crate) fn default_exists() -> Result<bool, Failure> {
     Ok(environment::linux().is_some() || kernel::place(&cache()?, DEFAULT).is_file())
 }
 
-/// Facts of a repetition.
+/// Results of a repetition beyond its measures.
 #[derive(Clone)]
 struct RepFacts {
     flows: Vec<Option<FlowFacts>>,
     commands: Vec<CommandFacts>,
-    /// Names that were called, and when, seconds.
+    /// Time (s) and name of each trigger called.
     triggers: Vec<(f64, String)>,
-    /// Numbers that commands reported.
+    /// Metrics that commands reported.
     own: Vec<Reported>,
-    /// Faults of these numbers, and whether a command reported none.
+    /// Faults of the reported metrics, and whether a command reported none.
     own_faults: (Vec<(String, String)>, bool),
 }
 
-/// By cell and repetition.
+/// Facts by cell and repetition.
 type Facts = BTreeMap<(u32, u64), RepFacts>;
 
 /// Plays repetitions with kernels, and stores their facts.
@@ -103,13 +102,13 @@ pub(crate) struct KernelPlayer {
     options: Options,
     release: String,
     facts: Mutex<Facts>,
-    /// The run's folder, for what commands write.
+    /// Run folder, for the output of commands.
     folder: Option<PathBuf>,
 }
 
 impl KernelPlayer {
-    /// Prepares kernels for the sweep; none, if no flow uses one.
-    pub(crate) fn of(sweep: &Sweep, wish: &KernelOptions) -> Result<Option<KernelPlayer>, Failure> {
+    /// Prepares kernels for the sweep; `None` if no flow, command or real PCU needs one.
+    pub(crate) fn of(sweep: &Sweep, kernel_options: &KernelOptions) -> Result<Option<KernelPlayer>, Failure> {
         if sweep.cells.held().iter().all(|cell| lab::sweep::guest(&cell.model).is_none()) {
             return Ok(None);
         }
@@ -119,13 +118,13 @@ impl KernelPlayer {
                 "`williwaw emulate` plays both in real time; with models at all ends `run` plays it",
             ));
         }
-        KernelPlayer::for_models(sweep.cells.held().iter().map(|cell| &cell.model), wish).map(Some)
+        KernelPlayer::for_models(sweep.cells.held().iter().map(|cell| &cell.model), kernel_options).map(Some)
     }
 
     /// Prepares kernels for these models.
     pub(crate) fn for_models<'a>(
         models: impl Iterator<Item = &'a Model>,
-        wish: &KernelOptions,
+        kernel_options: &KernelOptions,
     ) -> Result<KernelPlayer, Failure> {
         let models: Vec<&Model> = models.collect();
         let speakers = || {
@@ -141,7 +140,7 @@ impl KernelPlayer {
         // The program of a real PCU runs in the default kernel.
         let with_pcu = models.iter().any(|model| lab::sweep::pcu(model).is_some());
         asked.extend(with_pcu.then_some(None));
-        let stage = KernelPlayer::with(&asked, wish)?;
+        let stage = KernelPlayer::with(&asked, kernel_options)?;
         let dccp = |linux: &&Linux| matches!(linux.protocol, Protocol::Dccp { .. });
         let speakers: BTreeSet<Option<&str>> = speakers().filter(dccp).map(named).collect();
         for kernel in speakers {
@@ -167,16 +166,16 @@ impl KernelPlayer {
         Ok(stage)
     }
 
-    /// Sets up kernels with these names; none is the default kernel.
+    /// Sets up the kernels with these names; `None` is the default kernel.
     pub(crate) fn with(
         asked: &BTreeSet<Option<&str>>,
-        wish: &KernelOptions,
+        kernel_options: &KernelOptions,
     ) -> Result<KernelPlayer, Failure> {
         let cache = cache()?;
-        // If every flow names its kernel, no other is needed.
+        // If every flow names its kernel, the default kernel is not needed.
         let first = match asked.first().copied().flatten() {
-            Some(name) if wish.linux.is_none() => chosen(Some(name), &cache)?,
-            _ => chosen(wish.linux.as_deref(), &cache)?,
+            Some(name) if kernel_options.linux.is_none() => chosen(Some(name), &cache)?,
+            _ => chosen(kernel_options.linux.as_deref(), &cache)?,
         };
         let (init, chance) = kernel::guest_programs(&cache)?;
         uml::tidy(&environment::scratch());
@@ -186,7 +185,7 @@ impl KernelPlayer {
             init,
             chance,
             place: environment::scratch(),
-            patience: Duration::from_nanos(wish.patience.as_nanos()),
+            patience: Duration::from_nanos(kernel_options.patience.as_nanos()),
             folder: environment::folder(),
         };
         let mut release = BTreeSet::new();
@@ -194,7 +193,7 @@ impl KernelPlayer {
             release.insert(kernel::probe(&kernels.find(*name)?)?);
         }
         let release = release.into_iter().collect::<Vec<_>>().join(", ");
-        let options = Options { look: wish.look, ..Options::default() };
+        let options = Options { look: kernel_options.look, ..Options::default() };
         Ok(KernelPlayer { kernels, options, release, facts: Mutex::default(), folder: None })
     }
 
@@ -203,7 +202,7 @@ impl KernelPlayer {
         self.folder = Some(folder.to_owned());
     }
 
-    /// Keeps what commands have written, as `emulate` does.
+    /// Writes the output of commands into the run folder, in the layout of `emulate`.
     fn keep(&self, cell: u32, repetition: u64, commands: &[uml::Command]) -> std::io::Result<()> {
         let Some(folder) = self.folder.as_ref().filter(|_| !commands.is_empty()) else { return Ok(()) };
         let folder = folder.join("commands").join(format!("{cell}-{repetition}"));
@@ -216,19 +215,19 @@ impl KernelPlayer {
         Ok(())
     }
 
-    /// Prints the faults of commands, and returns the verb's end.
+    /// Prints the faults of commands, and returns the exit status.
     pub(crate) fn judge(&self, end: ExitStatus, console: &Console) -> ExitStatus {
         let mut end = end;
-        for ((cell, repetition), said) in self.facts() {
+        for ((cell, repetition), rep) in self.facts() {
             let which = format!("repetition {repetition} of cell {cell}");
-            for facts in &said.commands {
+            for facts in &rep.commands {
                 let (complaints, failed) = command_complaints(facts, &which);
                 complaints.iter().for_each(|(head, text)| console.complaint(head, text));
                 if failed && end == ExitStatus::Good {
                     end = ExitStatus::Failed;
                 }
             }
-            let (complaints, failed) = said.own_faults;
+            let (complaints, failed) = rep.own_faults;
             complaints.iter().for_each(|(head, text)| console.complaint(head, text));
             if failed && end == ExitStatus::Good {
                 end = ExitStatus::Failed;
@@ -237,12 +236,12 @@ impl KernelPlayer {
         end
     }
 
-    /// Numbers that commands reported: now, and in the repetitions that the run's folder had before.
+    /// Metrics that commands reported in this run, and in earlier repetitions of the run folder.
     pub(crate) fn reported(&self, folder: Option<&Path>, sweep: &Sweep, ran: &[(u32, u64)]) -> Vec<Reported> {
         let facts = self.facts();
         let earlier: Vec<(u32, u64)> = ran.iter().copied().filter(|key| !facts.contains_key(key)).collect();
         let mut all = folder.map_or_else(Vec::new, |folder| numbers::kept(folder, sweep, &earlier));
-        all.extend(facts.into_values().flat_map(|said| said.own));
+        all.extend(facts.into_values().flat_map(|rep| rep.own));
         all
     }
 
@@ -255,7 +254,7 @@ impl KernelPlayer {
         Ok(uml::once(model, repetition, &self.kernels, &options, &AtomicBool::new(false))?)
     }
 
-    /// Plays a repetition again and writes what crossed the packet ports.
+    /// Plays a repetition again and writes a capture of the packet ports.
     pub(crate) fn capture(&self, model: &Model, repetition: u64, path: &Path) -> Result<(), Failure> {
         let options = Options { capture: true, ..self.options };
         let capture = self.again(model, repetition, options)?.capture.unwrap_or_default();
@@ -284,7 +283,7 @@ impl KernelPlayer {
         Ok(model.flows.iter().enumerate().map(draw).collect())
     }
 
-    /// Kernel counters, a line for each cell and flow: means over the repetitions of this run.
+    /// Prints kernel counters, one line for each cell and flow, as means over the repetitions of this run.
     pub(crate) fn tell(&self, sweep: &Sweep, console: &Console) {
         let facts = self.facts();
         if facts.is_empty() {
@@ -296,7 +295,7 @@ impl KernelPlayer {
             for (k, flow) in cell.model.flows.iter().enumerate() {
                 let of_cell = facts.iter().filter(|((cell, _), _)| *cell as usize == i);
                 let of_flow: Vec<&FlowFacts> =
-                    of_cell.filter_map(|(_, said)| said.flows.get(k)?.as_ref()).collect();
+                    of_cell.filter_map(|(_, rep)| rep.flows.get(k)?.as_ref()).collect();
                 if of_flow.is_empty() {
                     continue;
                 }
@@ -311,9 +310,9 @@ impl KernelPlayer {
                 };
                 let label = labels::cell(&cell.params);
                 let of = if label.is_empty() { String::new() } else { format!("{label}, ") };
-                let told = if receives { TOLD_BY_RECEIVER } else { TOLD };
-                let told: Vec<String> = told.iter().map(|name| mean(name)).collect();
-                text.push_str(&format!("\n  {of}{}: {}", flow.name, told.join(", ")));
+                let counters = if receives { RECEIVER_COUNTERS } else { SENDER_COUNTERS };
+                let means: Vec<String> = counters.iter().map(|name| mean(name)).collect();
+                text.push_str(&format!("\n  {of}{}: {}", flow.name, means.join(", ")));
                 let mut faults: BTreeSet<&str> = BTreeSet::new();
                 faults.extend(of_flow.iter().flat_map(|facts| &facts.faults).map(String::as_str));
                 for fault in faults {
@@ -323,7 +322,7 @@ impl KernelPlayer {
             for (k, command) in cell.model.commands.iter().enumerate().filter(|(_, c)| !c.serves) {
                 let of_cell = facts.iter().filter(|((cell, _), _)| *cell as usize == i);
                 let ends: Vec<_> = of_cell
-                    .filter_map(|(_, said)| said.commands.get(k))
+                    .filter_map(|(_, rep)| rep.commands.get(k))
                     .map(|facts| facts.ended.status.as_ref().map(|status| status.code))
                     .collect();
                 let good = ends.iter().filter(|code| **code == Some(0)).count();
@@ -339,21 +338,21 @@ impl KernelPlayer {
         console.note(&text);
     }
 
-    /// All of it, a repetition after the other.
+    /// JSON of the facts of all repetitions.
     pub(crate) fn document(&self, sweep: &Sweep) -> Value {
         let repetitions: Vec<Value> = self
             .facts()
             .into_iter()
-            .filter_map(|((cell, repetition), said)| {
+            .filter_map(|((cell, repetition), rep)| {
                 let commands: serde_json::Map<String, Value> =
-                    said.commands.iter().map(|facts| (facts.name.clone(), command(facts))).collect();
+                    rep.commands.iter().map(|facts| (facts.name.clone(), command(facts))).collect();
                 let prepared = sweep.cells.good(cell as usize)?;
-                let named = prepared.model.flows.iter().zip(said.flows);
+                let named = prepared.model.flows.iter().zip(rep.flows);
                 let flows: serde_json::Map<String, Value> = named
                     .filter_map(|(flow, facts)| Some((flow.name.clone(), facts_document(&facts?))))
                     .collect();
                 let triggers: Vec<Value> =
-                    said.triggers.iter().map(|(t, name)| json!({ "t": t, "name": name })).collect();
+                    rep.triggers.iter().map(|(t, name)| json!({ "t": t, "name": name })).collect();
                 Some(json!({
                     "cell": cell,
                     "repetition": repetition,
@@ -367,7 +366,7 @@ impl KernelPlayer {
     }
 }
 
-/// Test of a kernel: a download of some twenty seconds.
+/// Scenario of the kernel test: a download of about 20 s.
 const TRIAL: &str = r#"
 williwaw = 1
 [[hop]]
@@ -383,7 +382,7 @@ transport = "linux"
 app = { bulk = { bytes = "100 kB" } }
 "#;
 
-/// Runs a kernel twice: its version, the duration, and whether both runs were equal.
+/// Runs a kernel twice; returns text with its version, the duration, and whether both captures were equal.
 pub(crate) fn try_out(kernel: &Path) -> Result<String, Failure> {
     let release = kernel::probe(kernel)?;
     let cache = cache()?;
@@ -450,8 +449,8 @@ impl RepetitionPlayer for KernelPlayer {
         let which = format!("repetition {repetition} of cell {cell}");
         let own_faults = numbers::complaints(model, &outcomes, &which);
         if let Ok(mut facts) = self.facts.lock() {
-            let said = RepFacts { flows: outcome.facts, commands, triggers, own, own_faults };
-            facts.insert((cell, repetition), said);
+            let rep = RepFacts { flows: outcome.facts, commands, triggers, own, own_faults };
+            facts.insert((cell, repetition), rep);
         }
         Ok(Some(played))
     }
@@ -463,7 +462,7 @@ impl RepetitionPlayer for KernelPlayer {
     fn counted(&self) -> BTreeMap<(u32, u64), Vec<Counters>> {
         let facts = self.facts.lock().map(|mut facts| std::mem::take(&mut *facts)).unwrap_or_default();
         let from = |facts: Option<FlowFacts>| facts.map(|facts| facts.from).unwrap_or_default();
-        facts.into_iter().map(|(key, said)| (key, said.flows.into_iter().map(from).collect())).collect()
+        facts.into_iter().map(|(key, rep)| (key, rep.flows.into_iter().map(from).collect())).collect()
     }
 
     fn draw(&self, model: &Model, repetition: u64, flow: usize) -> Result<Option<Picture>, Refused> {

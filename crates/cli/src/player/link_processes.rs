@@ -1,4 +1,5 @@
-//! Player of repetitions whose links are served by programs, in virtual time: link processes, models at the ends.
+//! Player of repetitions in virtual time whose links are served by programs (link processes), with models at
+//! the ends.
 
 use crate::console::exit::Failure;
 use base::rng::Seed;
@@ -10,16 +11,16 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Remedy for a failed program.
-pub(crate) const MEND: &str = "docs/link-process.md describes the queries and the responses";
+pub(crate) const REMEDY: &str = "docs/link-process.md describes the queries and the responses";
 
-/// Plays them.
+/// Player of repetitions with link processes.
 pub(crate) struct LinkProcesses {
     shuffle_ties: Option<u64>,
 }
 
 impl LinkProcesses {
-    /// If a cell of the sweep has such links. Some outputs ask for a second run with everything recorded, for which a program
-    /// would be started once more: `asked` names one that is wanted.
+    /// Player for the sweep; `None` if no cell has a link process. `asked` is a requested output that needs a second run,
+    /// which is an error, because the program would be started again.
     pub(crate) fn of(
         sweep: &Sweep,
         shuffle_ties: Option<u64>,
@@ -42,7 +43,7 @@ impl RepetitionPlayer for LinkProcesses {
         repetition: u64,
         stop: &AtomicBool,
     ) -> Result<Option<RepetitionResults>, Refused> {
-        let refused = |message| Refused { message, mend: MEND.to_owned(), asked: true };
+        let refused = |message| Refused { message, mend: REMEDY.to_owned(), asked: true };
         let (sender, faults) = link_process::faults();
         let first = RefCell::new(None);
         let goes_on = || {
@@ -62,7 +63,7 @@ impl RepetitionPlayer for LinkProcesses {
         if let Some(outcome) = &mut ran {
             link_process::detach(&mut outcome.world);
         }
-        // A fault reported after the last check.
+        // A fault may have been reported after the last check.
         goes_on();
         match first.into_inner() {
             Some(why) => Err(refused(why)),

@@ -1,6 +1,4 @@
-//! Local player of repetitions, in virtual or real time.
-//!
-//! With the models of the sweep, in the surroundings of this process; machines may be at other hosts.
+//! Player of a repetition in real time on this host; its machines may be at agents.
 
 use super::numbers::{self, Marks};
 use super::rep_report::{RepArtefacts, RepReport};
@@ -15,16 +13,16 @@ use netns::output::Outputs;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Settings of all repetitions.
+/// Settings common to all repetitions.
 pub(crate) struct LocalPlayer<'a> {
     pub(crate) sweep: &'a Sweep,
     pub(crate) options: &'a Options,
     pub(crate) elsewhere: Option<Arc<dyn RemoteHosts>>,
     /// Name of the run for `williwaw trigger`.
     pub(crate) called: &'a str,
-    /// Others are played beside it, each with a name of its own.
+    /// Whether repetitions run in parallel, so that each appends cell and repetition to its name.
     pub(crate) beside: bool,
-    /// Bring the events.
+    /// Whether events are returned.
     pub(crate) events: bool,
 }
 
@@ -34,7 +32,7 @@ pub(crate) fn kernel_version() -> Option<String> {
 }
 
 impl LocalPlayer<'_> {
-    /// Plays one; `picture`: draws its first flow too.
+    /// Plays one repetition; `picture` also draws its first flow.
     pub(crate) fn play(
         &self,
         (cell, repetition): (u32, u64),
@@ -64,7 +62,7 @@ impl LocalPlayer<'_> {
         let outcome = emulate::play(model, repetition, self.options, &around, stop)?;
         let mut played = PlayedRep { cell, repetition, outcome };
         let written = std::mem::take(&mut played.outcome.written);
-        let mut brought = RepArtefacts {
+        let mut files = RepArtefacts {
             capture: played.capture(self.sweep),
             events: self.events.then(|| played.events()),
             picture: if picture { played.drawn(self.sweep) } else { None },
@@ -78,14 +76,14 @@ impl LocalPlayer<'_> {
                 }
                 _ => written.get(i).map_or_else(Vec::new, |[out, _]| out.clone()),
             });
-        // An empty list counts too: the search took place.
+        // Empty outputs are kept too: they show that a command printed nothing.
         if matches!(around.outputs, Outputs::Memory) {
             for (i, outputs) in written.into_iter().enumerate() {
-                brought.outputs.extend(outputs.into_iter().enumerate().map(|(which, all)| ((i, which), all)));
+                files.outputs.extend(outputs.into_iter().enumerate().map(|(which, all)| ((i, which), all)));
             }
         }
-        let mut told = played.report(self.sweep, self.options);
-        numbers::tell(&mut told, model, &reported);
-        Ok((told, brought))
+        let mut report = played.report(self.sweep, self.options);
+        numbers::add_to_report(&mut report, model, &reported);
+        Ok((report, files))
     }
 }

@@ -1,7 +1,8 @@
-//! Metrics of a program's own in a run: read after each repetition, kept with it, and put beside those of the flows.
+//! Metrics that commands of a run report: read after each repetition, stored with it, and added as columns to
+//! the results.
 //!
-//! In real time they stand in the document of the repetition; in virtual time the output that is kept has them. So a
-//! run that is continued, or compared, finds them again.
+//! In real time the JSON document of the repetition stores them; in virtual time the stored output of the
+//! command has them. A continued or compared run reads them again.
 
 use super::rep_report::RepReport;
 use crate::console::exit::Failure;
@@ -19,10 +20,10 @@ use std::fs::Metadata;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Modification time and length of a file; none without a file.
+/// Modification time and length of a file; `None` if it does not exist.
 type Mark = Option<(SystemTime, u64)>;
 
-/// State of the files that commands write their numbers to, before a repetition.
+/// State before a repetition of the files to which commands write metrics.
 pub(crate) struct Marks(Vec<Mark>);
 
 fn mark(command: &Command) -> Mark {
@@ -32,22 +33,22 @@ fn mark(command: &Command) -> Mark {
 }
 
 impl Marks {
-    /// Looks at them.
+    /// State of the files of each command of the model.
     pub(crate) fn before(model: &Model) -> Marks {
         Marks(model.commands.iter().map(mark).collect())
     }
 }
 
-/// Whether a command of the model reports numbers.
+/// Whether a command of the model reports metrics.
 pub(crate) fn any(model: &Model) -> bool {
     model.commands.iter().any(|command| command.metrics.is_some())
 }
 
-/// Numbers reported by a command, or the reason of their absence.
+/// Metrics reported by a command, or the reason of their absence.
 pub(crate) type NumbersResult = Result<Numbers, String>;
 
-/// Reads the numbers reported by the commands of a repetition: none for a command that reports nothing, failed or did
-/// not end. `output` gives standard output by the number of the command.
+/// Reads the metrics reported by the commands of a repetition. `None` for a command without metrics, or one that ended
+/// without success and reported none. `output` returns the standard output of a command by its index.
 pub(crate) fn gather(
     model: &Model,
     facts: &[CommandFacts],
@@ -80,7 +81,7 @@ fn of_file(file: &str, command: &Command, before: Mark) -> NumbersResult {
     numbers::of_file(&bytes, Metric::NAMES).map_err(|why| format!("`{file}` {why}"))
 }
 
-/// Faults of the reported numbers, and whether a command reported none.
+/// Faults of the reported metrics, and whether a command reported none.
 pub(crate) fn complaints(
     model: &Model,
     outcomes: &[Option<NumbersResult>],
@@ -91,8 +92,9 @@ pub(crate) fn complaints(
         let name = &command.name;
         match outcome {
             Some(Ok(numbers)) => {
-                let said = numbers.left_out.iter();
-                complaints.extend(said.map(|why| ("warning".to_owned(), format!("{which}, {name}: {why}"))));
+                let reasons = numbers.left_out.iter();
+                complaints
+                    .extend(reasons.map(|why| ("warning".to_owned(), format!("{which}, {name}: {why}"))));
             }
             Some(Err(why)) => {
                 complaints.push(("no numbers".to_owned(), format!("{which}, {name}: {why}")));
@@ -104,20 +106,20 @@ pub(crate) fn complaints(
     (complaints, failed)
 }
 
-/// Adds them to the report of a repetition.
-pub(crate) fn tell(told: &mut RepReport, model: &Model, outcomes: &[Option<NumbersResult>]) {
-    let which = format!("repetition {} of cell {}", told.repetition, told.cell);
+/// Adds the reported metrics and their faults to the report of a repetition.
+pub(crate) fn add_to_report(report: &mut RepReport, model: &Model, outcomes: &[Option<NumbersResult>]) {
+    let which = format!("repetition {} of cell {}", report.repetition, report.cell);
     let (complaints, failed) = complaints(model, outcomes, &which);
-    told.complaints.extend(complaints);
-    told.failed |= failed;
+    report.complaints.extend(complaints);
+    report.failed |= failed;
     for (command, outcome) in model.commands.iter().zip(outcomes) {
         if let Some(Ok(numbers)) = outcome {
-            told.document["commands"][&command.name]["metrics"] = json!(numbers.values);
+            report.document["commands"][&command.name]["metrics"] = json!(numbers.values);
         }
     }
 }
 
-/// With their places, in virtual time.
+/// Reported metrics with cell and repetition.
 pub(crate) fn reported(
     (cell, repetition): (u32, u64),
     model: &Model,
@@ -132,7 +134,7 @@ pub(crate) fn reported(
         .collect()
 }
 
-/// Those in the document of a repetition.
+/// Reported metrics in the JSON document of a repetition.
 pub(crate) fn in_document(document: &Value) -> Vec<Reported> {
     let place = document["cell"]
         .as_u64()
@@ -150,7 +152,7 @@ pub(crate) fn in_document(document: &Value) -> Vec<Reported> {
     commands.iter().filter_map(one).collect()
 }
 
-/// Those that a run folder keeps of these repetitions.
+/// Reported metrics of these repetitions in a run folder.
 pub(crate) fn kept(folder: &Path, sweep: &Sweep, of: &[(u32, u64)]) -> Vec<Reported> {
     let mut all = Vec::new();
     for &(cell, repetition) in of {
@@ -173,7 +175,7 @@ pub(crate) fn kept(folder: &Path, sweep: &Sweep, of: &[(u32, u64)]) -> Vec<Repor
     all
 }
 
-/// Adds their columns to the output, and keeps them as a table in the folder of a complete run.
+/// Adds the reported metrics to the results as columns, and with `folder` writes them as a table.
 pub(crate) fn put_beside(
     header: &mut Header,
     rows: &mut Vec<Row>,
@@ -208,7 +210,7 @@ pub(crate) fn put_beside_compact(
     Ok(())
 }
 
-/// Adds the columns of reported numbers that only another run has, without values.
+/// Adds columns without values for reported metrics that only the other run has.
 pub(crate) fn with_columns_of(header: &mut Header, rows: &mut CompactRows, other: &Header) {
     let own = other.columns.iter().filter(|column| !Metric::NAMES.contains(&column.name.as_str()));
     let missing: Vec<Column> = own.filter(|column| header.column(&column.name).is_none()).cloned().collect();
@@ -216,7 +218,7 @@ pub(crate) fn with_columns_of(header: &mut Header, rows: &mut CompactRows, other
     rows.widen(header.columns.len());
 }
 
-/// Complains of a metric that cannot be there. Where commands report numbers, any name may be one of theirs.
+/// Refuses unknown metrics. If commands report metrics, any valid name is accepted.
 pub(crate) fn check<'a>(
     choice: &TableChoice,
     mut models: impl Iterator<Item = &'a Model>,

@@ -1,7 +1,5 @@
-//! Controller-side player of repetitions carried by an agent.
-//!
-//! It receives the scenario once and then each repetition, and its results are treated as if they had been
-//! played here.
+//! Player at the controller of repetitions whose path an agent carries. The agent receives the scenario once
+//! and then each repetition.
 
 use super::rep_report::{RepArtefacts, RepReport};
 use super::task::{Readiness, RepOrder};
@@ -12,11 +10,11 @@ use emulate::Error;
 use emulate::accuracy::live::Live;
 use std::sync::atomic::AtomicBool;
 
-/// A host with the path, ready.
+/// Agent that carries the path, prepared for a task.
 pub(crate) struct RemotePlayer(RemotePath);
 
 impl RemotePlayer {
-    /// Prepares the host named in the list for a task; returns its answer too.
+    /// Prepares the agent with the path for a task; returns its reply too.
     pub(crate) fn begin(listed: &Listed, task: &[u8]) -> Result<(RemotePlayer, Readiness), Failure> {
         let Some(path) = &listed.path else {
             return Err(Failure::usage(
@@ -24,12 +22,12 @@ impl RemotePlayer {
                 "`path = true` in the list of agents",
             ));
         };
-        let (away, told) = RemotePath::begin(path, &listed.hosts, listed.clock_limit, task)?;
-        let begun = serde_json::from_slice(&told).map_err(|_| nonsense(&away))?;
+        let (away, reply) = RemotePath::begin(path, &listed.hosts, listed.clock_limit, task)?;
+        let begun = serde_json::from_slice(&reply).map_err(|_| nonsense(&away))?;
         Ok((RemotePlayer(away), begun))
     }
 
-    /// Has it play one repetition.
+    /// Orders one repetition from the agent and receives its report and files.
     pub(crate) fn play(
         &self,
         (cell, repetition): (u32, u64),
@@ -37,21 +35,21 @@ impl RemotePlayer {
         live: &Live,
         stop: &AtomicBool,
     ) -> Result<(RepReport, RepArtefacts), Failure> {
-        let mut brought = RepArtefacts::default();
+        let mut files = RepArtefacts::default();
         let mut strange = false;
         let piece = |kind: &str, bytes: Vec<u8>| {
             if kind == "live" {
                 serde_json::from_slice(&bytes).into_iter().for_each(|numbers| live.set(numbers));
             } else {
-                strange |= !brought.add(kind, bytes);
+                strange |= !files.add(kind, bytes);
             }
         };
         let turn = RepOrder { cell, repetition, picture, called: called.to_owned() };
         let order = serde_json::to_vec(&turn).unwrap_or_default();
-        let told = self.0.play(&order, piece, stop)?;
-        let told: Option<RepReport> = serde_json::from_slice(&told).ok();
-        match told.filter(|told| told.key() == (cell, repetition) && !strange) {
-            Some(told) => Ok((told, brought)),
+        let reply = self.0.play(&order, piece, stop)?;
+        let report: Option<RepReport> = serde_json::from_slice(&reply).ok();
+        match report.filter(|report| report.key() == (cell, repetition) && !strange) {
+            Some(report) => Ok((report, files)),
             None => Err(nonsense(&self.0)),
         }
     }

@@ -1,6 +1,5 @@
-//! Serialised report of a repetition in real time, with its files.
-//!
-//! Words that go from one host to another, and the bytes of the files that come with them.
+//! Report of a repetition in real time: rows, JSON document, faults and requested files, serialised between
+//! an agent and its controller.
 
 use crate::console::exit::ExitStatus;
 use crate::console::streams::Console;
@@ -14,29 +13,29 @@ use std::collections::BTreeMap;
 pub(crate) struct RepReport {
     pub(crate) cell: u32,
     pub(crate) repetition: u64,
-    /// Every workload was done.
+    /// Whether every workload is complete.
     pub(crate) complete: bool,
-    /// The measures of each flow, and of each command that does not serve.
+    /// Name and measures of each flow, and of each command that is no server.
     pub(crate) rows: Vec<(String, Vec<Option<f64>>)>,
-    /// All that is not in the table.
+    /// JSON document with results beyond the rows.
     pub(crate) document: Value,
-    /// For people.
+    /// Summary text for the terminal.
     pub(crate) said: String,
-    /// Faults: a word and a sentence.
+    /// Faults: keyword and sentence.
     pub(crate) complaints: Vec<(String, String)>,
-    /// A command failed.
+    /// Whether a command failed.
     pub(crate) failed: bool,
     pub(crate) faithful: bool,
 }
 
-/// Artefacts of a repetition: files that were requested and are not written yet.
+/// Requested files of a repetition, in memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RepArtefacts {
     pub(crate) capture: Option<Vec<u8>>,
     pub(crate) events: Option<Vec<u8>>,
-    /// A `report::Picture` as JSON.
+    /// Picture of the first flow, a `report::Picture` as JSON.
     pub(crate) picture: Option<Vec<u8>>,
-    /// By the number of the command, and 0 for its output or 1 for that for errors.
+    /// Output of commands, by index of the command, and 0 for stdout or 1 for stderr.
     pub(crate) outputs: BTreeMap<(usize, usize), Vec<u8>>,
 }
 
@@ -55,7 +54,7 @@ impl RepReport {
         self.rows.iter().map(row).collect()
     }
 
-    /// Prints the faults, and returns the verb's end.
+    /// Prints the faults, and returns the exit status.
     pub(crate) fn judge(&self, end: ExitStatus, console: &Console) -> ExitStatus {
         self.complaints.iter().for_each(|(head, text)| console.complaint(head, text));
         match end {
@@ -67,7 +66,7 @@ impl RepReport {
 }
 
 impl RepArtefacts {
-    /// Messages that carry it to another host: the kind of each piece, and its bytes.
+    /// Messages that carry the files to another host: kind and bytes of each.
     pub(crate) fn pieces(&self) -> Vec<(String, &[u8])> {
         let named = [("capture", &self.capture), ("events", &self.events), ("picture", &self.picture)];
         let named =
@@ -77,7 +76,7 @@ impl RepArtefacts {
         named.chain(outputs).collect()
     }
 
-    /// More of a piece has come; false if there is no such kind.
+    /// Appends bytes of a message to its file; false for an unknown kind.
     pub(crate) fn add(&mut self, kind: &str, mut bytes: Vec<u8>) -> bool {
         let place = match kind {
             "capture" => self.capture.get_or_insert_default(),
@@ -101,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_brought_arrives_whole() {
+    fn files_arrive_complete() {
         let brought = RepArtefacts {
             capture: Some(vec![1; 5]),
             events: None,

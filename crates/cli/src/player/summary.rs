@@ -1,4 +1,5 @@
-//! Report of a repetition in real time, beside its result row.
+//! Results of a repetition in real time as rows, JSON document, text, capture, event log and picture, with
+//! kernel state and lateness.
 
 use super::rep_report::RepReport;
 use crate::output::{kernel_state, labels};
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 /// Application name in captures.
 pub(crate) const APPLICATION: &str = concat!("williwaw ", env!("CARGO_PKG_VERSION"));
 
-/// A repetition that was played.
+/// A finished repetition.
 pub(crate) struct PlayedRep {
     pub(crate) cell: usize,
     pub(crate) repetition: u64,
@@ -26,7 +27,7 @@ pub(crate) struct PlayedRep {
 }
 
 impl PlayedRep {
-    /// A row for each flow, and one for each command that does not serve: how long it took.
+    /// One row for each flow, and one with the duration for each command that is no server.
     pub(crate) fn rows(&self, sweep: &Sweep) -> Vec<Row> {
         let row = |flow: &str, values: Vec<Option<f64>>| Row {
             cell: self.cell as u32,
@@ -68,7 +69,7 @@ impl PlayedRep {
         })
     }
 
-    /// Text of all results.
+    /// Report with all results except the files.
     pub(crate) fn report(&self, sweep: &Sweep, options: &Options) -> RepReport {
         let (complaints, failed) = self.complaints(options);
         RepReport {
@@ -77,15 +78,15 @@ impl PlayedRep {
             complete: self.outcome.ran.complete,
             rows: self.rows(sweep).into_iter().map(|row| (row.flow, row.values)).collect(),
             document: self.document(sweep, options),
-            said: self.said(&sweep.cells.held()[self.cell]),
+            said: self.text(&sweep.cells.held()[self.cell]),
             complaints,
             failed,
             faithful: self.outcome.unfaithful(options).is_none(),
         }
     }
 
-    /// A line for each kernel and each command, and one for the clock.
-    fn said(&self, cell: &Prepared) -> String {
+    /// Text with a line for each kernel and command, and for lateness.
+    fn text(&self, cell: &Prepared) -> String {
         let mut text = format!("repetition {}", self.repetition);
         let label = labels::cell(&cell.params);
         if !label.is_empty() {
@@ -94,28 +95,28 @@ impl PlayedRep {
         for (flow, facts) in cell.model.flows.iter().zip(&self.outcome.facts) {
             let Some(facts) = facts else { continue };
             if flow.transport.linux().is_some_and(|linux| linux.protocol.payload().is_some()) {
-                continue; // a kernel has no opinion on datagrams
+                continue; // a kernel has no counters of retransmissions for datagrams
             }
             let writer = flow.transport.kernels()[0];
             if writer.is_none_or(|linux| linux.program.is_some()) && flow.app.bulk().is_some() {
-                continue; // a model's numbers are in the table, and a program has its own
+                continue; // a sending model's measures are in the table, and a program reports its own
             }
             // If both ends send, both have statistics.
             let asks = matches!(flow.app, App::Requests(_));
             let other = |name: &str| facts.to.get(name).copied().filter(|_| asks).unwrap_or(0);
-            let told =
+            let names =
                 ["TcpRetransSegs", "TCPTimeouts", "TCPSpuriousRTOs", "TCPLossProbes", "TCPFastRetrans"];
             let counted: Vec<String> =
-                told.iter().map(|name| format!("{name} {}", facts.counter(name) + other(name))).collect();
+                names.iter().map(|name| format!("{name} {}", facts.counter(name) + other(name))).collect();
             let undone = if facts.undone() { "undone" } else { "nothing undone" };
             text.push_str(&format!("\n  {}: the kernel says {}; {undone}", flow.name, counted.join(", ")));
         }
         for facts in self.outcome.commands.iter().filter(|facts| !facts.serves) {
-            let told = match &facts.ended.status {
+            let end = match &facts.ended.status {
                 Some(status) => format!("status {}", status.code),
                 None => "ended with the run".to_owned(),
             };
-            text.push_str(&format!("\n  {}: {told}", facts.name));
+            text.push_str(&format!("\n  {}: {end}", facts.name));
         }
         let t = &self.outcome.timing;
         text.push_str(&lateness(t));
@@ -149,15 +150,15 @@ impl PlayedRep {
         capture.write(Vec::new(), None, 0, APPLICATION).ok()
     }
 
-    /// The events, as the bytes of a file.
+    /// Event log, as the bytes of a file with one JSON line per event.
     pub(crate) fn events(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        // Nor here.
+        // Writing to memory does not fail.
         let _ = write_events(&mut bytes, self);
         bytes
     }
 
-    /// A picture of its first flow as JSON; none where it has no flow.
+    /// Picture of the first flow as JSON; `None` without flows.
     pub(crate) fn drawn(&self, sweep: &Sweep) -> Option<Vec<u8>> {
         let model = &sweep.cells.held()[self.cell].model;
         let mut records = self.outcome.ran.world.network.records().to_vec();
@@ -171,13 +172,13 @@ impl PlayedRep {
     }
 }
 
-/// The measures of a command: how long it took.
+/// Measures of a command: its duration.
 pub(crate) fn values(facts: &CommandFacts) -> Vec<Option<f64>> {
     let took = facts.ended.started.zip(facts.ended.ended).map(|(from, to)| to.since(from).as_secs_f64());
     Metric::ALL.iter().map(|metric| took.filter(|_| *metric == Metric::CompletionTime)).collect()
 }
 
-/// Fault of a command, and whether it failed.
+/// Faults of a command, and whether it failed.
 pub(crate) fn command_complaints(facts: &CommandFacts, which: &str) -> (Vec<(String, String)>, bool) {
     let lacks = facts.ended.lacks.iter();
     let mut complaints: Vec<_> =
@@ -190,7 +191,7 @@ pub(crate) fn command_complaints(facts: &CommandFacts, which: &str) -> (Vec<(Str
     (complaints, status.is_some())
 }
 
-/// A line of JSON for each event, in the order of time: when, where, what, and its fields.
+/// Writes one JSON line per event, in order of time: time, element, event, and its fields.
 fn write_events(out: &mut impl std::io::Write, p: &PlayedRep) -> std::io::Result<()> {
     let world = &p.outcome.ran.world;
     let mut records: Vec<_> = world.network.records().iter().collect();
@@ -211,7 +212,7 @@ fn write_events(out: &mut impl std::io::Write, p: &PlayedRep) -> std::io::Result
     Ok(())
 }
 
-/// A line about how exact it was.
+/// Text on the lateness of a run.
 pub(crate) fn lateness(t: &Timing) -> String {
     format!(
         "\n  late by {:.0} us (half), {:.0} us (99 %), {:.0} us (at most) over {} packets{}",
@@ -227,7 +228,7 @@ fn us(span: Span) -> f64 {
     span.as_secs_f64() * 1e6
 }
 
-/// One line about how exact a machine is.
+/// Text on the calibration of a host.
 pub(crate) fn calibrated(c: &Calibration, machine: &str) -> String {
     let (way, late) = (c.method(), c.late());
     let how = match (way.realtime, way.spin.is_zero()) {
@@ -281,7 +282,7 @@ pub(crate) fn facts_document(facts: &FlowFacts) -> Value {
         })
         .collect();
     json!({
-        // None of a kernel that held no connection: of datagrams, or beside a model that sends.
+        // A kernel without connection has no TCP_INFO: datagrams, or a receiver opposite a model.
         "tcp_info": (facts.info.state != 0).then(|| info(&facts.info)),
         "connections": facts.connections.iter().map(info).collect::<Vec<_>>(),
         "undone": facts.undone(),
@@ -309,14 +310,14 @@ pub(crate) fn timing(t: &Timing) -> Value {
     })
 }
 
-/// Overhead of the distribution over several hosts.
+/// JSON of the delays between hosts of a distributed run.
 fn between(b: &Overhead) -> Value {
     let clocks: serde_json::Map<String, Value> = b
         .clocks
         .iter()
         .map(|(name, clock)| {
-            let told = json!({ "ahead_us": clock.ahead_ns as f64 / 1e3, "uncertain_us": us(clock.uncertain), "looks": clock.looks });
-            (name.clone(), told)
+            let offset = json!({ "ahead_us": clock.ahead_ns as f64 / 1e3, "uncertain_us": us(clock.uncertain), "looks": clock.looks });
+            (name.clone(), offset)
         })
         .collect();
     json!({

@@ -1,7 +1,5 @@
-//! Task description for an agent that carries the path: scenario, files, repetition.
-//!
-//! The scenario with all its files, and how it is to be played; then which repetition, one after the other. The host
-//! has nothing of its own to look anything up in.
+//! Task message to an agent that carries the path: scenario with all its files, settings, and the order for
+//! one repetition.
 
 use crate::console::exit::Failure;
 use crate::input::files::{self, Input, Inputs};
@@ -12,47 +10,49 @@ use serde_json::Value;
 /// Scenario and settings of a remote run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Task {
-    /// Of this program: results of two versions are not compared.
+    /// Version of the controller's program, because results of different versions are not mixed.
     pub(crate) version: String,
-    /// The scenario's file name, for messages.
+    /// File name of the scenario, for messages.
     pub(crate) name: String,
-    /// Its text.
+    /// Text of the scenario.
     pub(crate) text: String,
     /// Overrides, as `KEY=VALUE`.
     pub(crate) overrides: Vec<String>,
-    /// Replaces the scenario's own.
+    /// Seed in place of the scenario's.
     pub(crate) seed: Option<u64>,
     pub(crate) repetitions: u32,
     pub(crate) lateness_ns: u64,
-    /// Real-time priority is wanted.
+    /// Whether real-time priority is requested.
     pub(crate) realtime: bool,
     pub(crate) spin_ns: Option<u64>,
-    /// Events are to be brought, and packets.
+    /// Whether events are returned.
     pub(crate) events: bool,
+    /// Whether captures are returned.
     pub(crate) capture: bool,
-    /// Of the first repetition a picture is wanted.
+    /// Whether the first repetition is drawn.
     pub(crate) picture: bool,
-    /// The files that the scenario names, and how many bytes each has; they follow, one after the other.
+    /// Name and length, bytes, of each file that the scenario names. The contents follow the message in this order.
     files: Vec<(String, u64)>,
 }
 
-/// Reply of a host that is ready.
+/// Reply of an agent that is ready.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Readiness {
-    /// The version of its kernel.
+    /// Kernel version of the agent's host.
     pub(crate) kernel: Option<String>,
-    /// Accuracy of the host: for the document, and for people.
+    /// Calibration of the host as JSON.
     pub(crate) calibration: Value,
+    /// Notes for the user: clock offsets and calibration.
     pub(crate) said: Vec<String>,
 }
 
-/// Which repetition, and whether its first flow is to be drawn.
+/// Order for one repetition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RepOrder {
     pub(crate) cell: u32,
     pub(crate) repetition: u64,
     pub(crate) picture: bool,
-    /// Name of the run for `williwaw trigger`, at the host with the path.
+    /// Name of the run for `williwaw trigger` at the host with the path.
     pub(crate) called: String,
 }
 
@@ -77,9 +77,9 @@ impl Task {
         }
     }
 
-    /// As bytes, with the files: four with the length of the words, the words, the files.
+    /// Message with the files: 4 bytes with the length of the JSON, the JSON, the contents of the files.
     pub(crate) fn bytes(&self, files: &Inputs) -> Vec<u8> {
-        // A plain structure always becomes JSON.
+        // Serialisation of a plain structure does not fail.
         let words = serde_json::to_vec(self).unwrap_or_default();
         let mut bytes = (words.len() as u32).to_be_bytes().to_vec();
         bytes.extend(words);
@@ -89,7 +89,7 @@ impl Task {
         bytes
     }
 
-    /// Reads them.
+    /// Parses such a message; `None` if it is malformed.
     pub(crate) fn read(bytes: &[u8]) -> Option<(Task, Inputs)> {
         let (length, rest) = bytes.split_first_chunk::<4>()?;
         let (words, mut rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
@@ -103,7 +103,7 @@ impl Task {
         rest.is_empty().then_some((task, files))
     }
 
-    /// The scenario, read again.
+    /// Reads the scenario of the task.
     pub(crate) fn input(&self, files: Inputs) -> Result<Input, Failure> {
         if self.version != VERSION {
             return Err(Failure::usage(

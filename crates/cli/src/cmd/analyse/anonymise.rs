@@ -1,4 +1,5 @@
-//! `williwaw analyse --anonymise`: a copy of the capture that can be shown to others, and the key of its addresses.
+//! `williwaw analyse --anonymise`: anonymised copy of a capture, complete or absent, and the key file of its
+//! address mapping.
 
 use crate::console::exit::{CliError, ExitStatus, Failure};
 use crate::console::interrupt;
@@ -11,11 +12,12 @@ use std::io::{BufWriter, ErrorKind, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Refuses what cannot be read twice: the capture is analysed first and copied then, and a pipe is empty or silent by then.
+/// Refuses a capture or key that is no regular file: the capture is read twice, for analysis and copy, which a pipe
+/// does not permit.
 pub(super) fn refuse(capture: &Path, key: Option<&Path>) -> Result<(), Failure> {
-    let wrong = |path: &Path, mend: &str| match path.metadata() {
+    let wrong = |path: &Path, remedy: &str| match path.metadata() {
         Ok(found) if !found.is_file() => {
-            Err(Failure::usage(format!("`{}` is not a regular file", path.display()), mend.to_owned()))
+            Err(Failure::usage(format!("`{}` is not a regular file", path.display()), remedy.to_owned()))
         }
         _ => Ok(()),
     };
@@ -23,7 +25,7 @@ pub(super) fn refuse(capture: &Path, key: Option<&Path>) -> Result<(), Failure> 
     key.map_or(Ok(()), |key| wrong(key, "give --key a file of 32 hexadecimal digits, or a new file name"))
 }
 
-/// Writes the copy. Nothing that is there is written over.
+/// Writes the copy. An existing output file is an error.
 pub(super) fn write(
     capture: &Path,
     out: &Path,
@@ -37,7 +39,7 @@ pub(super) fn write(
     let mut reader = capture::Reader::open(file).map_err(|e| unreadable(&e))?;
     let mut mapping = Mapping::new(self::key(key)?);
     if out.symlink_metadata().is_ok() {
-        return Err(there(out));
+        return Err(already_exists(out));
     }
     let part = Part(atomic_write::beside(out));
     let _ = std::fs::remove_file(&part.0);
@@ -51,9 +53,9 @@ pub(super) fn write(
         return Err(Failure { end: ExitStatus::Interrupted, why: CliError::Sentence(text, String::new()) });
     }
     let tally = tally.map_err(|error| Failure::write(out, &error))?;
-    // A hard link, no rename: a file created there meanwhile is not overwritten.
+    // A hard link instead of a rename does not overwrite a file created at this path meanwhile.
     std::fs::hard_link(&part.0, out).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => there(out),
+        ErrorKind::AlreadyExists => already_exists(out),
         _ => Failure::write(out, &error),
     })?;
     let left_out = match tally.left_out {
@@ -64,7 +66,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The unfinished copy; dropped, it is removed.
+/// Path of the unfinished copy, which is deleted on drop.
 struct Part(PathBuf);
 
 impl Drop for Part {
@@ -73,7 +75,7 @@ impl Drop for Part {
     }
 }
 
-/// Ends with an error once it is to stop.
+/// Writer that fails once the stop flag is set.
 struct Stoppable<W> {
     to: W,
     stop: &'static AtomicBool,
@@ -91,7 +93,7 @@ impl<W: Write> Write for Stoppable<W> {
     }
 }
 
-fn there(path: &Path) -> Failure {
+fn already_exists(path: &Path) -> Failure {
     Failure::usage(format!("`{}` already exists", path.display()), "give --anonymise the name of a new file")
 }
 
@@ -103,12 +105,12 @@ fn create(path: &Path, mode: u32) -> Result<File, Failure> {
     #[cfg(not(unix))]
     let _ = mode;
     options.open(path).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => there(path),
+        ErrorKind::AlreadyExists => already_exists(path),
         _ => Failure::write(path, &error),
     })
 }
 
-/// The key in a file, which is created if absent; without a file a random key that is not stored.
+/// Reads the key from a file, which is created if absent. Without a file, the key is random and not stored.
 fn key(path: Option<&Path>) -> Result<Key, Failure> {
     let Some(path) = path else { return random() };
     match std::fs::read_to_string(path) {

@@ -1,4 +1,5 @@
-//! SCTP associations of a capture: sentences, table, document, pictures.
+//! SCTP associations in the output of `williwaw analyse`: diagnosis, table, JSON, and page sections with
+//! pictures.
 
 use super::source::Read;
 use crate::output::table::TextTable;
@@ -9,10 +10,10 @@ use report::{Item, Section};
 use serde_json::{Value, json};
 use view::frame::Frame;
 
-/// Associations that are drawn on a page.
+/// Maximum number of associations drawn on a page.
 const DRAWN: usize = 4;
 
-/// The associations, the largest first, with their numbers.
+/// Associations with their numbers, the largest first.
 fn sorted(read: &Read) -> Vec<(usize, &Association)> {
     let mut all: Vec<(usize, &Association)> = read.associations.iter().enumerate().collect();
     all.sort_by_key(|(number, a)| (std::cmp::Reverse(a.directions[a.main()].bytes), *number));
@@ -73,7 +74,7 @@ fn advice(direction: &AssociationDirection) -> Option<&'static str> {
     )
 }
 
-/// A row for each association.
+/// Table with one row for each association, at most `most`.
 pub(super) fn table(read: &Read, most: usize) -> TextTable {
     let heads = [
         "no",
@@ -123,7 +124,7 @@ pub(super) fn table(read: &Read, most: usize) -> TextTable {
     board
 }
 
-/// Each association as a document; times are seconds from the first packet.
+/// JSON of each association; times are seconds from the first packet.
 pub(super) fn documents(read: &Read) -> Vec<Value> {
     let at = |t: Time| t.as_secs_f64() - read.start.as_secs_f64();
     let direction = |direction: &AssociationDirection| {
@@ -179,7 +180,7 @@ pub(super) fn documents(read: &Read) -> Vec<Value> {
     read.associations.iter().enumerate().map(one).collect()
 }
 
-/// Sections of a page: the table, and the picture of each of the largest.
+/// Sections of a page: the table, and pictures of the largest associations.
 pub(super) fn sections(read: &Read, frame: &Frame) -> Vec<Section> {
     if read.associations.is_empty() {
         return Vec::new();

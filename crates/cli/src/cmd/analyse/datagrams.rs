@@ -1,4 +1,5 @@
-//! UDP and QUIC flows of a capture: sentences, table, document, pictures.
+//! UDP and QUIC flows in the output of `williwaw analyse`: diagnosis, table, JSON, and page sections with
+//! pictures.
 
 use super::source::Read;
 use crate::output::table::TextTable;
@@ -9,12 +10,12 @@ use report::{Item, Section};
 use serde_json::{Value, json};
 use view::frame::Frame;
 
-/// Flows that are drawn on a page.
+/// Maximum number of flows drawn on a page.
 const DRAWN: usize = 4;
-/// Fewer datagrams make no picture.
+/// Fewest datagrams of a flow that is drawn.
 const LEAST_DRAWN: u64 = 20;
 
-/// The flows, the largest first, with their numbers.
+/// Flows with their numbers, the largest first.
 pub(in crate::cmd) fn sorted(read: &Read) -> Vec<(usize, &DatagramFlow)> {
     let mut all: Vec<(usize, &DatagramFlow)> = read.datagrams.iter().enumerate().collect();
     all.sort_by_key(|(number, flow)| (std::cmp::Reverse(flow.directions[flow.main()].bytes), *number));
@@ -73,7 +74,7 @@ pub(super) fn story(read: &Read) -> Vec<String> {
     out
 }
 
-/// A row for each flow.
+/// Table with one row for each flow, at most `most`.
 pub(super) fn table(read: &Read, most: usize) -> TextTable {
     let heads = [
         "no",
@@ -113,7 +114,7 @@ pub(super) fn table(read: &Read, most: usize) -> TextTable {
     board
 }
 
-/// Each flow as a document; times are seconds from the first packet.
+/// JSON of each flow; times are seconds from the first packet.
 pub(super) fn documents(read: &Read) -> Vec<Value> {
     let at = |t: Time| t.as_secs_f64() - read.start.as_secs_f64();
     let gaps = |gaps: &[Gap]| -> Vec<Value> {
@@ -170,7 +171,7 @@ pub(super) fn sections(read: &Read, frame: &Frame) -> Vec<Section> {
         return Vec::new();
     }
     let table = crate::cmd::run::page::table("UDP flows, the largest first", &table(read, 50));
-    // Where there is nothing else the page has begun with it.
+    // Without TCP and SCTP the page begins with this diagnosis already.
     let text = if read.tcp + read.sctp > 0 { story(read).join("\n\n") } else { String::new() };
     let mut out = vec![Section { heading: "UDP flows".to_owned(), text, items: vec![table.into()] }];
     let drawn =

@@ -1,4 +1,5 @@
-//! Page of a support case: sentences, connections, and every picture of the largest ones, in one file.
+//! HTML page of `williwaw analyse --html` for a support case: diagnosis, table of connections, and pictures
+//! of the largest connections.
 
 use super::source::Read;
 use super::text;
@@ -11,22 +12,22 @@ use view::View;
 use view::frame::Frame;
 use view::lines::Line;
 
-/// Connections that are drawn: a page with more is larger than a mail takes.
+/// Maximum number of connections drawn, so that the page fits into a mail.
 const DRAWN: usize = 6;
 
 /// Input of the page.
 pub(super) struct PageInput<'a> {
-    /// The name of the capture.
+    /// Name of the capture file.
     pub(super) name: String,
     pub(super) read: &'a Read,
     pub(super) story: &'a Diagnosis,
-    /// The same connections in the capture of the other end.
+    /// Connections of the capture at the receiver, matched by their endpoints.
     pub(super) others: &'a [(usize, Flow)],
-    /// Events of the layers below, on the clock of the pictures.
+    /// Lower-layer events, on the time axis of the pictures.
     pub(super) layers: Vec<Layer>,
-    /// Bounds that were asked for, seconds.
+    /// Start and end of the requested time window, seconds from the first packet.
     pub(super) window: (Option<f64>, Option<f64>),
-    /// Most events of a kind.
+    /// Maximum number of events of one kind.
     pub(super) most: usize,
 }
 
@@ -85,7 +86,7 @@ impl PageInput<'_> {
         }
     }
 
-    /// Pictures of one connection; none where it carried no data.
+    /// Section with the pictures of one connection; `None` if it carried no data.
     fn connection(&self, number: usize, flow: &Flow) -> Option<Section> {
         let direction = View::busier(flow);
         let ends = |f: &Flow| [f.client, f.server];
@@ -106,11 +107,11 @@ impl PageInput<'_> {
         for line in [Line::Throughput, Line::Rtt, Line::Outstanding, Line::Window] {
             items.push(view::lines::chart(&view, line, frame("")).into());
         }
-        let told = text::happenings(number, flow, self.read, self.most, usize::MAX);
+        let events = text::connection_events(number, flow, self.read, self.most, usize::MAX);
         Some(Section {
             heading: format!("Connection {number}: {from} to {to}"),
             // The first line names the connection, as the heading does.
-            text: told
+            text: events
                 .lines()
                 .filter(|line| !line.trim().is_empty() && !line.starts_with("connection "))
                 .map(timed)
@@ -121,7 +122,7 @@ impl PageInput<'_> {
     }
 }
 
-/// A line of the terminal for a page: the instant at its beginning gets its unit.
+/// Line of the terminal text for a page, with the unit added to the instant at its beginning.
 fn timed(line: &str) -> String {
     match line.trim().split_once("  ") {
         Some((instant, rest)) if instant.parse::<f64>().is_ok() => format!("{instant} s: {}", rest.trim()),

@@ -1,4 +1,5 @@
-//! The document of `williwaw analyse --json`. Times are seconds from the first packet of the capture.
+//! JSON document of `williwaw analyse --json`, serialised connection by connection. Times are seconds from
+//! the first packet of the capture.
 
 use super::lower_layers::{LowerLayers, episodes_document};
 use super::source::Read;
@@ -12,8 +13,8 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Everything. It is made while it is written, connection by connection: of a capture with many the whole document would
-/// take far more memory than its analysis.
+/// The whole document. Each connection is converted while it is written, because a complete JSON value of a large
+/// capture takes far more memory than its analysis.
 pub(super) struct Document<'a> {
     pub(super) file: &'a Path,
     pub(super) read: &'a Read,
@@ -43,7 +44,7 @@ impl Serialize for Document<'_> {
     }
 }
 
-/// The connections of a document.
+/// Array of the connections in the document.
 struct Flows<'a>(&'a Document<'a>);
 
 impl Serialize for Flows<'_> {
@@ -163,7 +164,7 @@ fn at(v: &Value) -> f64 {
     v["t"].as_f64().unwrap_or(0.0)
 }
 
-/// A length of time; none where nothing was waited for.
+/// Duration in seconds; `None` for [`Span::FOREVER`], which stands for an unknown duration.
 fn span(s: Span) -> Option<f64> {
     (s != Span::FOREVER).then(|| s.as_secs_f64())
 }

@@ -1,6 +1,5 @@
-//! Lower-layer events beside timeouts and idle periods, as text and JSON.
-//!
-//! Events of lower layers beside timeouts and silences, as text and as JSON.
+//! Lower-layer events in the output of `williwaw analyse --layers`: overlap with timeouts and idle periods,
+//! episodes of interruption, as text and JSON.
 
 use super::source::Read;
 use crate::console::streams::Console;
@@ -12,13 +11,13 @@ use analyse::lower_layers::{self, Correlation, Disturbance, Event, MatchStrength
 use report::Layer;
 use serde_json::{Value, json};
 
-/// The events of lower layers, on the axis of the capture.
+/// Lower-layer events, on the time axis of the capture.
 pub(super) struct LowerLayers {
     events: Vec<Event>,
     details: Vec<String>,
 }
 
-/// Findings of one connection.
+/// Disturbances of one connection (timeouts, idle periods), their correlation with lower-layer events, and episodes.
 struct ConnectionLayers {
     troubles: Vec<Disturbance>,
     together: Vec<Correlation>,
@@ -40,15 +39,15 @@ impl LowerLayers {
         }
     }
 
-    fn tell(&self, flow: &Flow, read: &Read) -> ConnectionLayers {
+    fn correlate(&self, flow: &Flow, read: &Read) -> ConnectionLayers {
         let troubles = lower_layers::troubles(flow, read.start, &self.events);
         let together = lower_layers::together(flow, read.start, &self.events, &troubles);
         ConnectionLayers { troubles, together, episodes: episode::told(flow, read.start, &self.events) }
     }
 
-    /// Lower-layer events during the troubles of a connection.
+    /// JSON of a connection: disturbances with the events that overlap them, correlations, episodes.
     pub(super) fn document(&self, flow: &Flow, read: &Read, directions: [&str; 2]) -> Value {
-        let ConnectionLayers { troubles, together, episodes } = self.tell(flow, read);
+        let ConnectionLayers { troubles, together, episodes } = self.correlate(flow, read);
         let under = |m: &lower_layers::Match| {
             let e = &self.events[m.event];
             json!({
@@ -76,7 +75,7 @@ impl LowerLayers {
         })
     }
 
-    /// The lower-layer sections as text for a terminal.
+    /// Terminal text of a connection: correlations, then at most `most` disturbances and episodes.
     pub(super) fn text(
         &self,
         number: usize,
@@ -86,7 +85,7 @@ impl LowerLayers {
         console: &Console,
     ) -> String {
         let width = console.width.unwrap_or(100);
-        let ConnectionLayers { troubles, together, episodes } = self.tell(flow, read);
+        let ConnectionLayers { troubles, together, episodes } = self.correlate(flow, read);
         let mut out = format!("\nbelow connection {number}\n");
         let mut say = |indent: &str, line: &str| {
             for (i, part) in
@@ -108,7 +107,7 @@ impl LowerLayers {
         for x in troubles.iter().take(most) {
             let verdict = x.verdict.map_or(String::new(), |v| format!(", {v}"));
             say("", &format!("{:>10.3} to {:.3}  {}{verdict}, {:.3} s", x.t, x.until, x.kind, x.until - x.t));
-            // The most certain first; uninformative ones only without any other.
+            // Matches by certainty; uninformative matches only if there are no others.
             let mut under: Vec<_> = x.under.iter().collect();
             under.sort_by_key(|m| m.sureness as u8);
             if under.first().is_some_and(|m| m.sureness != MatchStrength::Accident) {
@@ -150,7 +149,7 @@ impl LowerLayers {
     }
 }
 
-/// Whether events and troubles go together, in words; nothing where that could be an accident.
+/// Sentence on the correlation of events and disturbances; `None` if it may be coincidence.
 fn sentence(x: &Correlation) -> Option<String> {
     (x.touched > 0 && x.accident < 0.05).then(|| {
         let harmless = match x.harmless {
@@ -238,7 +237,7 @@ fn spread(s: Option<Spread>) -> String {
     }
 }
 
-/// Interruptions of one kind.
+/// JSON of the interruption episodes of one kind.
 pub(super) fn episodes_document(e: &Episodes, directions: [&str; 2]) -> Value {
     let spread = |s: Option<Spread>| s.map(|s| json!({ "min": s.min, "mean": s.mean, "max": s.max }));
     let both = |n: [u64; 2]| json!({ directions[0]: n[0], directions[1]: n[1] });
@@ -254,7 +253,7 @@ pub(super) fn episodes_document(e: &Episodes, directions: [&str; 2]) -> Value {
     })
 }
 
-/// The silences of the path that the capture itself shows, in a sentence; nothing where there are fewer than two.
+/// Sentence on the silences of the path that the capture shows; `None` with fewer than two silences.
 pub(super) fn silences(flow: &Flow, read: &Read) -> Option<String> {
     let e = episode::silences(flow, read.start);
     let (interval, length) = (e.interval_s()?, e.length_s()?);

@@ -1,4 +1,5 @@
-//! `williwaw analyse`: verdicts on the connections of a capture.
+//! `williwaw analyse`: diagnosis of a capture or a qlog, with verdicts on retransmissions and timeouts, as
+//! text, JSON or HTML page.
 
 mod anonymise;
 mod associations;
@@ -121,24 +122,24 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     let start = read.start.as_nanos() as f64 / 1e9;
     let layers = super::layers::read(&args.layers, start, false)?;
     let below = (!args.layers.is_empty()).then(|| lower_layers::LowerLayers::of(&layers));
-    let mut told = story::tell(&read.flows.iter().map(|f| &f.1).collect::<Vec<&Flow>>());
+    let mut diagnosis = story::tell(&read.flows.iter().map(|f| &f.1).collect::<Vec<&Flow>>());
     if read.tcp == 0 && !(read.associations.is_empty() && read.datagrams.is_empty()) {
         let mut sentences = associations::story(&read);
         if sentences.is_empty() {
             sentences = datagrams::story(&read);
         }
         let mut sentences = sentences.into_iter();
-        told.what = sentences.next().unwrap_or_default();
-        told.sure = sentences.next().unwrap_or_default();
-        told.advice = sentences.next().unwrap_or_default();
+        diagnosis.what = sentences.next().unwrap_or_default();
+        diagnosis.sure = sentences.next().unwrap_or_default();
+        diagnosis.advice = sentences.next().unwrap_or_default();
     } else if read.tcp == 0 && args.from.is_none() && args.until.is_none() {
-        told.what = match read.frames {
+        diagnosis.what = match read.frames {
             0 => "This capture holds no packets.".to_owned(),
             1 => "The one packet in this capture is not TCP.".to_owned(),
             n => format!("None of the {n} packets in this capture is TCP."),
         };
         if read.frames > 0 {
-            told.sure = "Nothing can be judged: none of it is SCTP or UDP either.".to_owned();
+            diagnosis.sure = "Nothing can be judged: none of it is SCTP or UDP either.".to_owned();
         }
     }
     for notice in &read.notices {
@@ -149,7 +150,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
         let case = html::PageInput {
             name,
             read: &read,
-            story: &told,
+            story: &diagnosis,
             others: &others,
             layers: layers.clone(),
             window: (args.from, args.until),
@@ -160,10 +161,10 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     }
     if args.json {
         let document =
-            json::Document { file: &args.capture, read: &read, story: &told, below: below.as_ref() };
+            json::Document { file: &args.capture, read: &read, story: &diagnosis, below: below.as_ref() };
         console.stream(&document)?;
     } else {
-        console.data(&text::page(&read, &told, args.most, console, below.as_ref()))?;
+        console.data(&text::page(&read, &diagnosis, args.most, console, below.as_ref()))?;
     }
     Ok(ExitStatus::Good)
 }

@@ -1,4 +1,5 @@
-//! Analysis of a qlog: packets, losses and timers as logged by a QUIC stack.
+//! `williwaw analyse` of a qlog: packets, losses and timers that a QUIC stack logged, as diagnosis, table,
+//! JSON and HTML page.
 
 use crate::console::exit::{ExitStatus, Failure};
 use crate::console::streams::Console;
@@ -13,12 +14,12 @@ use std::path::Path;
 use view::frame::Frame;
 use view::qlog::{Qlog, Trace};
 
-/// Traces that are drawn on a page.
+/// Maximum number of traces drawn on a page.
 const DRAWN: usize = 4;
 
-/// Reads a file if it is a qlog; none if it is anything else.
+/// Reads a qlog file; `None` for another format.
 pub(in crate::cmd) fn of(path: &Path) -> Result<Option<Qlog>, Failure> {
-    // Standard input can be read once only, and is a capture.
+    // Standard input can be read only once, so it is taken as a capture.
     if path.as_os_str() == "-" {
         return Ok(None);
     }
@@ -36,7 +37,7 @@ pub(in crate::cmd) fn of(path: &Path) -> Result<Option<Qlog>, Failure> {
     view::qlog::read(&all).map(Some).map_err(|why| cannot(why.to_string()))
 }
 
-/// The trace that sent most, and its number.
+/// Number and trace with the most sent packets.
 pub(in crate::cmd) fn largest(qlog: &Qlog) -> Option<(usize, &Trace)> {
     qlog.traces
         .iter()
@@ -147,11 +148,11 @@ fn document(qlog: &Qlog, path: &Path) -> Value {
 }
 
 fn page(qlog: &Qlog, name: &str, window: (Option<f64>, Option<f64>)) -> Page {
-    let said: Vec<String> = story(qlog).into_iter().filter(|s| !s.is_empty()).collect();
+    let sentences: Vec<String> = story(qlog).into_iter().filter(|s| !s.is_empty()).collect();
     let table = crate::cmd::run::page::table("Traces", &table(qlog, 100));
     let mut sections = vec![Section {
         heading: "What happened".to_owned(),
-        text: said.join("\n\n"),
+        text: sentences.join("\n\n"),
         items: vec![table.into()],
     }];
     for (number, trace) in qlog.traces.iter().enumerate().take(DRAWN) {
@@ -180,7 +181,7 @@ pub(super) fn analyse(args: &super::Args, qlog: &Qlog, console: &Console) -> Res
         ("--layers", !args.layers.is_empty()),
         ("--anonymise", args.anonymise.is_some()),
     ];
-    if let Some((option, _)) = of_captures.iter().find(|(_, said)| *said) {
+    if let Some((option, _)) = of_captures.iter().find(|(_, given)| *given) {
         return Err(Failure::usage(
             format!("{option} is for captures, and `{}` is a qlog", args.capture.display()),
             "leave it out",

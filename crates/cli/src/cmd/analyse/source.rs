@@ -1,6 +1,5 @@
-//! Capture source of `analyse`: file, filter, segments for the analyser.
-//!
-//! Reads a capture and hands every TCP segment that is asked for to an analyser.
+//! Capture reader of `analyse` and `plot`: selection of connections by endpoint or number, time window, and
+//! one analysis per capture interface.
 
 use crate::console::exit::Failure;
 use crate::console::progress;
@@ -12,28 +11,31 @@ use base::{Span, Time};
 use std::fs::File;
 use std::path::Path;
 
-/// Content of a file.
+/// Content of a capture file.
 pub(in crate::cmd) struct Read {
     /// Connections with their numbers, from 0.
     pub(in crate::cmd) flows: Vec<(usize, Flow)>,
     /// Time of the first packet, ns since 1970.
     pub(in crate::cmd) start: Time,
-    /// Frames in the file, and how many of them were TCP.
+    /// Frames in the file.
     pub(in crate::cmd) frames: u64,
+    /// TCP segments in the time window, of all connections.
     pub(in crate::cmd) tcp: u64,
-    /// Packets of SCTP, and its associations.
+    /// Number of SCTP packets.
     pub(in crate::cmd) sctp: u64,
+    /// SCTP associations.
     pub(in crate::cmd) associations: Vec<Association>,
-    /// Datagrams of UDP, and its flows.
+    /// Number of UDP datagrams.
     pub(in crate::cmd) udp: u64,
+    /// UDP and QUIC flows.
     pub(in crate::cmd) datagrams: Vec<DatagramFlow>,
-    /// At how many interfaces TCP was captured.
+    /// Number of interfaces at which the selected TCP segments were captured.
     interfaces: usize,
-    /// Error of the file, if any.
+    /// Notes on faults of the file and on connections captured at several interfaces.
     pub(in crate::cmd) notices: Vec<String>,
 }
 
-/// Requested analysis.
+/// Selection of connections and of a time window.
 pub(in crate::cmd) struct Which {
     end: Option<End>,
     from: Option<f64>,
@@ -48,7 +50,7 @@ enum End {
 }
 
 impl Which {
-    /// Reads the user's words.
+    /// Parses the endpoint or connection number of `--flow`; `from` and `until` are seconds from the first packet.
     pub(in crate::cmd) fn of(
         flow: Option<&str>,
         from: Option<f64>,
@@ -77,7 +79,7 @@ impl Which {
         is(a) || is(b)
     }
 
-    /// Leaves the associations that have the end that was asked for.
+    /// Removes associations without the selected endpoint.
     pub(in crate::cmd) fn select_associations(&self, all: &mut Vec<Association>) {
         let is = |e: &Endpoint| match &self.end {
             None | Some(End::Number(_)) => true,
@@ -88,7 +90,7 @@ impl Which {
         all.retain(|association| association.ends.iter().any(is));
     }
 
-    /// Leaves the UDP flows that have the end that was asked for.
+    /// Removes UDP flows without the selected endpoint.
     pub(in crate::cmd) fn select_datagrams(&self, all: &mut Vec<DatagramFlow>) {
         let is = |e: &Endpoint| match &self.end {
             None | Some(End::Number(_)) => true,
@@ -99,7 +101,7 @@ impl Which {
         all.retain(|flow| flow.ends.iter().any(is));
     }
 
-    /// Leaves the connection that was asked for by its number.
+    /// Removes all connections except the one selected by its number.
     pub(in crate::cmd) fn select(&self, flows: &mut Vec<(usize, Flow)>) -> Result<(), Failure> {
         if let Some(End::Number(n)) = self.end {
             let all = flows.len();
@@ -130,8 +132,8 @@ impl End {
     }
 }
 
-/// Reads a file. Where it was made at several interfaces that the same packets passed one after the other, each
-/// connection is judged at the one next to its sender, with the one next to its receiver beside it.
+/// Reads and analyses a capture. A connection captured at several interfaces along its path is judged at the interface
+/// nearest to its sender, together with the interface nearest to its receiver.
 pub(in crate::cmd) fn read(
     path: &Path,
     which: &Which,
@@ -171,15 +173,15 @@ pub(in crate::cmd) fn read(
     Ok(read)
 }
 
-/// Copies that come within this are of one place.
+/// Copies of a packet within this time count as captured at one place.
 const COPIES: Span = Span::from_millis(5);
 
-/// Judges a connection that passed several interfaces again, with a note.
+/// Judges a connection again from its captures at several interfaces; returns a note, or `None` if there is one place.
 fn along(number: usize, flow: &mut Flow, each: &[(u32, Vec<Flow>)]) -> Option<String> {
     let same = |f: &&Flow| {
         let ends = (f.client, f.server);
         let alike = ends == (flow.client, flow.server) || ends == (flow.server, flow.client);
-        // Ports are used again: the packets of this interface must lie within those of all interfaces, without second copies.
+        // Ports are reused: the packets at this interface must lie within the lifetime of the connection.
         alike
             && f.first >= flow.first
             && f.last <= flow.last + COPIES
@@ -187,7 +189,7 @@ fn along(number: usize, flow: &mut Flow, each: &[(u32, Vec<Flow>)]) -> Option<St
     };
     let mut seen: Vec<(u32, &Flow)> =
         each.iter().filter_map(|(i, flows)| Some((*i, flows.iter().find(same)?))).collect();
-    // Copies within an instant, as at a bridge, show nothing that one interface does not.
+    // Copies almost at the same time, as at a bridge, add no information to one interface.
     let least = seen.iter().map(|(_, f)| f.packets).min()?;
     let most = seen.iter().map(|(_, f)| f.packets).max()?;
     let apart = flow.copies_apart > COPIES || flow.packets.saturating_sub(most) * 2 > least;
@@ -216,7 +218,7 @@ fn along(number: usize, flow: &mut Flow, each: &[(u32, Vec<Flow>)]) -> Option<St
     ))
 }
 
-/// Reads a file once and passes on the requested packets with their interface.
+/// Reads a file once: selected TCP segments go to `take`, packets of other protocols to `others`.
 fn pass(
     path: &Path,
     which: &Which,
@@ -227,7 +229,7 @@ fn pass(
     let unreadable = |error: &dyn std::fmt::Display| {
         Failure::usage(format!("cannot read `{}`: {error}", path.display()), "give a pcap or pcapng file")
     };
-    // A stream cannot be wound back, and need not be.
+    // Standard input is opened by path, because the reader takes a file.
     let file = if path.as_os_str() == "-" { File::open("/dev/stdin") } else { File::open(path) };
     let file = file.map_err(|e| unreadable(&e))?;
     let length = file.metadata().map(|m| m.len()).unwrap_or(0);

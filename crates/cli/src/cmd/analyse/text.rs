@@ -1,4 +1,5 @@
-//! Terminal text of `williwaw analyse`: diagnosis, table of connections, events of each.
+//! Terminal text of `williwaw analyse`: diagnosis, table of connections, and a list of events for each
+//! connection.
 
 use super::associations;
 use super::datagrams;
@@ -12,7 +13,7 @@ use analyse::story::{Diagnosis, bytes, count};
 use analyse::{Flow, FlowDirection, Need, RecoveryVerdict};
 use base::Time;
 
-/// The whole answer.
+/// Complete terminal text of an analysis.
 pub(super) fn page(
     read: &Read,
     story: &Diagnosis,
@@ -72,7 +73,7 @@ pub(super) fn page(
         }
     }
     for (number, flow) in shown {
-        out += &happenings(*number, flow, read, most, width);
+        out += &connection_events(*number, flow, read, most, width);
         if let Some(below) = below {
             out += &below.text(*number, flow, read, most, console);
         }
@@ -128,7 +129,7 @@ pub(super) fn table(flows: &[&(usize, Flow)]) -> TextTable {
     board
 }
 
-/// A length of time with three digits or more where it is short.
+/// Duration with unit: milliseconds with two decimals below 0.1 s, otherwise seconds with three.
 fn length(seconds: f64) -> String {
     if seconds < 0.1 { format!("{:.2} ms", seconds * 1e3) } else { format!("{seconds:.3} s") }
 }
@@ -140,8 +141,14 @@ fn rate(bps: f64) -> String {
     }
 }
 
-/// Events of one connection, in order of time.
-pub(super) fn happenings(number: usize, flow: &Flow, read: &Read, most: usize, width: usize) -> String {
+/// Text of the events of one connection in order of time, at most `most` of each kind.
+pub(super) fn connection_events(
+    number: usize,
+    flow: &Flow,
+    read: &Read,
+    most: usize,
+    width: usize,
+) -> String {
     let start = read.start;
     let mut lines: Vec<(Time, String)> = Vec::new();
     let mut back: Vec<(Time, String)> = Vec::new();

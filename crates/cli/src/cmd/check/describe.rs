@@ -1,6 +1,5 @@
-//! Scenario description in text: nodes, links, faults, flows.
-//!
-//! Its nodes, links, faults and flows, one line each.
+//! Description of a scenario for `williwaw check`, as text and JSON: nodes, links, faults, flows, cell
+//! networks, and assumptions of published studies.
 
 use base::dist::Dist;
 use base::{Rate, Span};
@@ -12,7 +11,7 @@ use scenario::model::{
 };
 use serde_json::{Value, json};
 
-/// A cell in words.
+/// Text of one cell of the grid, one line for each node, link, fault and flow.
 pub(crate) fn model(model: &Model) -> String {
     let mut out = String::new();
     let names: Vec<&str> = model.nodes.iter().map(|node| node.name.as_str()).collect();
@@ -128,10 +127,10 @@ pub(crate) fn assumptions(model: &Model) -> Vec<&'static str> {
     out
 }
 
-/// Bytes from which a bulk transfer is long: its slow start is a small part of it.
+/// Size of a long bulk transfer, bytes: slow start is a small part of its duration.
 const LONG: u64 = 50_000;
 
-/// Lines about programs.
+/// JSON of one cell: nodes, links, gates, losses, state machines, triggers, flows.
 pub(crate) fn document(model: &Model) -> Value {
     let node = |i: usize| model.nodes[i].name.as_str();
     let links =
@@ -163,7 +162,7 @@ pub(crate) fn document(model: &Model) -> Value {
     })
 }
 
-/// Seconds, rounded to an order of magnitude.
+/// Approximate duration as text: `about 3 min`.
 pub(crate) fn rough(seconds: f64) -> String {
     match seconds {
         s if s < 0.1 => "less than a tenth of a second".to_owned(),
@@ -299,7 +298,7 @@ fn flow_words(model: &Model, flow: &Flow) -> String {
 
 fn transport_words(transport: &Transport) -> String {
     match transport {
-        // No end is made of ends.
+        // `Transport::Ends` is never nested.
         Transport::Ends(_) => String::new(),
         Transport::Model(spec) => format!("{} ({})", spec.name(), spec.words()),
         Transport::Udp(udp) => format!("datagrams of at most {} bytes", udp.payload),
@@ -357,7 +356,7 @@ fn dist_words(dist: &Dist) -> String {
     }
 }
 
-/// At most three decimals, none that are zero.
+/// Number with at most three decimals, without trailing zeros.
 fn trim(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

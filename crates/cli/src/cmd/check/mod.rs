@@ -53,11 +53,10 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     Ok(ExitStatus::Good)
 }
 
-/// Seconds per packet that a real kernel sends or receives, and a repetition until its kernels are up,
-/// roughly, in virtual time.
+/// Rough processor time of real kernels in virtual time, s: per packet, and per repetition until the kernels have booted.
 const KERNEL_S: (f64, f64) = (1e-4, 0.2);
 
-/// Cost in virtual time. With real kernels no pilot run is possible: the estimate is rougher.
+/// Cost in virtual time, measured by a pilot run. With real kernels there is no pilot run, and the estimate is rougher.
 fn forecast(scenario: &Scenario) -> Forecast {
     let cost = scenario.cost();
     if lab::sweep::real(scenario.first()).is_none() {
@@ -76,7 +75,7 @@ fn forecast(scenario: &Scenario) -> Forecast {
     }
 }
 
-/// The forecast in words.
+/// Forecast as text.
 fn words(scenario: &Scenario) -> String {
     let (cost, forecast) = (scenario.cost(), forecast(scenario));
     let cost = Cost { simulated_s: forecast.simulated_s, packets: forecast.packets, ..cost };
@@ -99,7 +98,7 @@ fn words(scenario: &Scenario) -> String {
     out
 }
 
-/// Two digits.
+/// Number with two significant digits.
 fn about(x: f64) -> String {
     let unit =
         [(1e9, " billion"), (1e6, " million"), (1e3, " thousand")].into_iter().find(|(unit, _)| x >= *unit);
@@ -148,7 +147,7 @@ Assumes
     out
 }
 
-/// Not part of the estimate: traffic of programs.
+/// Note that packets and time of commands are not part of the estimate; empty without commands.
 fn commands(scenario: &Scenario) -> String {
     let first = scenario.first();
     let (n, runs) = (first.commands.len(), scenario.cost().runs);

@@ -1,21 +1,22 @@
-//! Programs of this machine that a scenario calls for, and whether they are installed: the PCU of a real network.
+//! Programs that a scenario needs on this host (the PCU of a real GPRS network): path, Debian package,
+//! whether installed, as text and JSON.
 
 use scenario::Model;
 use scenario::model::radio::BearerKind;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// A program.
+/// A program that a scenario needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Need {
-    /// Path from the root.
+    /// Path relative to `/`.
     path: &'static str,
-    /// The package of Debian that has it.
+    /// Debian package of the program.
     package: &'static str,
     installed: bool,
 }
 
-/// Those of a model, each once, looked for below `root`.
+/// Programs of a model, each once; `root` is the directory in which they are looked for.
 pub(super) fn of(model: &Model, root: &Path) -> Vec<Need> {
     let mut all: Vec<Need> = Vec::new();
     for bearer in &model.bearers {
@@ -29,7 +30,7 @@ pub(super) fn of(model: &Model, root: &Path) -> Vec<Need> {
     all
 }
 
-/// In words; empty if nothing is needed.
+/// Text about the programs; empty if none is needed.
 pub(super) fn words(all: &[Need]) -> String {
     let line = |need: &Need| {
         let Need { path, package, installed } = need;
@@ -46,7 +47,7 @@ pub(super) fn words(all: &[Need]) -> String {
     if lines.is_empty() { lines } else { format!("\nNeeds\n{lines}") }
 }
 
-/// Missing programs.
+/// JSON of all needed programs, installed or missing.
 pub(super) fn document(all: &[Need]) -> Value {
     let one = |need: &Need| json!({ "program": format!("/{}", need.path), "package": need.package, "installed": need.installed });
     Value::Array(all.iter().map(one).collect())
@@ -70,7 +71,7 @@ mod tests {
 
     /// Reports a missing osmo-pcu before the run, with its package, or names the present one.
     #[test]
-    fn a_missing_pcu_is_told() {
+    fn a_missing_pcu_is_reported() {
         let root = tempfile::tempdir().unwrap();
         assert_eq!(words(&needs("", root.path())), "");
         let missing = needs("pcu = \"osmo\"\n", root.path());

@@ -1,8 +1,9 @@
-//! Ranking of several variants of one scenario in one metric, by paired differences to the best (`compare --among`).
+//! Ranking of several variants of one scenario in one metric, by paired differences to the best (`compare
+//! --among`).
 //!
-//! Every variant meets the weather of the same seed, repetition by repetition. The best mean wins; a variant whose paired
-//! difference to it has an interval that holds 0 shares the place. A variant that gives the metric in fewer repetitions
-//! ranks behind all that give it more often.
+//! Every variant has the weather of the same seed, repetition by repetition. The best mean ranks first. A
+//! variant whose interval of the paired difference contains 0 shares the rank. A variant with values in fewer
+//! repetitions ranks behind variants with more.
 
 use super::side::{Side, SideSource};
 use super::text::better;
@@ -23,20 +24,20 @@ use results::{Column, Summary};
 use serde_json::{Value, json};
 use std::cmp::Ordering;
 
-/// Fewer variants make no ranking.
+/// Fewest variants of a ranking.
 const LEAST: usize = 2;
 
-/// One variant with its results.
+/// A variant with its results.
 struct Variant {
     side: Side,
-    /// The metric over the repetitions that gave it.
+    /// The metric over the repetitions with a value.
     own: Option<Summary>,
-    /// The best variant's values beside its own: the difference is its own less the best's.
+    /// Paired contrast with the best variant; the difference is the own value minus the best variant's.
     to_best: Contrast,
     same_weather: bool,
 }
 
-/// Variants in order, the best first.
+/// Variants by rank, the best first.
 struct Ranking {
     variants: Vec<Variant>,
     column: Column,
@@ -50,9 +51,9 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<ExitStatus, Failure>
     possible(args)?;
     let named = |own: &String| SideSource::read(&args.a, &args.changes.set, std::slice::from_ref(own));
     let mut all = args.among.iter().map(named).collect::<Result<Vec<SideSource>, Failure>>()?;
-    let wish = KernelOptions { linux: args.linux.clone(), look: None, patience: args.patience };
+    let kernel_options = KernelOptions { linux: args.linux.clone(), look: None, patience: args.patience };
     let first = [named(&args.among[0])?, named(&args.among[1])?];
-    let terms = terms(args, &first, &wish, interrupt::watch(console))?;
+    let terms = terms(args, &first, &kernel_options, interrupt::watch(console))?;
     console.warnings(first[0].input.scenario.warnings());
     if !args.yes {
         ask(&first[0].input.scenario, terms.repetitions, console)?;
@@ -110,7 +111,7 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<ExitStatus, Failure>
     Ok(stages.fold(ExitStatus::Good, |end, stage| stage.judge(end, console)))
 }
 
-/// The metric of the ranking, of which one side must be the better one.
+/// Metric of the ranking; an error for a metric without a better direction.
 fn metric(args: &Args) -> Result<(String, Ordering), Failure> {
     let help = "name one: --metrics message_delay_s";
     let name = match args.metrics.as_deref() {
@@ -126,7 +127,7 @@ fn metric(args: &Args) -> Result<(String, Ordering), Failure> {
     Ok((name.clone(), better))
 }
 
-/// Conflicting arguments.
+/// Refuses arguments that conflict with a ranking.
 fn possible(args: &Args) -> Result<(), Failure> {
     if args.among.len() < LEAST {
         return Err(Failure::usage(
@@ -173,7 +174,7 @@ impl Ranking {
             let rows = Pair::new((&a.header, &a.rows), (&b.header, &b.rows))?;
             Ok(rows.contrast((0, 0), &places(a, b), false)?.metrics.pop().unwrap_or_default())
         };
-        // A variant beside itself: the metric over all repetitions that gave it.
+        // A variant paired with itself yields the metric over all repetitions with a value.
         let own =
             sides.iter().map(|side| Ok(contrast(side, side)?.b)).collect::<Result<Vec<_>, Failure>>()?;
         let mut order: Vec<usize> = (0..sides.len()).collect();
@@ -225,7 +226,7 @@ impl Ranking {
         1 + self.variants.iter().skip(1).take_while(ties).count()
     }
 
-    /// The one sentence: which of them.
+    /// Summary sentence with the best variant.
     fn sentence(&self) -> String {
         let face = self.face();
         let words = face.words();
@@ -256,7 +257,7 @@ impl Ranking {
         format!("{text}; {repetitions} each.")
     }
 
-    /// The first variant that is surely behind, and by how much.
+    /// Sentence on the first variant with a significant difference to the best, and its size.
     fn behind(&self, next: &Variant, face: &MetricFormat) -> String {
         let name = &next.side.label;
         let (Some(own), Some(difference)) = (next.own, next.to_best.difference) else {
@@ -280,7 +281,7 @@ impl Ranking {
         )
     }
 
-    /// A row for each variant, the best first.
+    /// Table with one row for each variant, the best first.
     fn board(&self) -> TextTable {
         let face = self.face();
         let heads = ["variant", &face.head(), "to the best", "%", "less:more"].map(str::to_owned).to_vec();
@@ -303,7 +304,7 @@ impl Ranking {
         TextTable { heads, labels: 1, rows: self.variants.iter().map(row).collect(), notes }
     }
 
-    /// For programs.
+    /// JSON document of the ranking.
     fn document(&self) -> Value {
         let ties = self.ties();
         let one = |(rank, variant): (usize, &Variant)| {

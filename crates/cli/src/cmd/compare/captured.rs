@@ -36,7 +36,7 @@ const SHOWN: [Metric; 9] = [
     Metric::SpuriousFastRetransmits,
 ];
 
-/// The side as captures of the scenario that the other side names; none if the side holds no captures.
+/// The side as captures of the other side's scenario; `None` if the side has no captures.
 pub(super) fn side(args: &Args, side: usize) -> Result<Option<SideSource>, Failure> {
     let Some(b) = &args.b else { return Ok(None) };
     let captures = [&args.a, b].map(|path| named(path));
@@ -68,7 +68,7 @@ pub(super) fn side(args: &Args, side: usize) -> Result<Option<SideSource>, Failu
     SideSource::captured(own, captures, other, &set).map(Some)
 }
 
-/// The captures at a path: a file, or all captures in a folder that is no run folder.
+/// Captures at a path: a file, or all captures in a folder that is no run folder.
 fn named(path: &Path) -> Option<Vec<PathBuf>> {
     let capture = |path: &PathBuf| File::open(path).is_ok_and(|file| Reader::open(file).is_ok());
     if path.is_file() {
@@ -85,7 +85,7 @@ fn named(path: &Path) -> Option<Vec<PathBuf>> {
 }
 
 /// Cell and repetition from the file names of `run --pcap` (`cell4.rep0.server.pcapng`) and `emulate --captures`
-/// (`4-0.pcapng`); none for other names.
+/// (`4-0.pcapng`); `None` for other names.
 fn place(path: &Path) -> Option<(Option<u32>, u64)> {
     let name = path.file_name()?.to_string_lossy().into_owned();
     let mut parts = name.split('.');
@@ -174,7 +174,7 @@ fn flows(file: &Path, model: &Model, seen: &[(usize, Flow)]) -> Result<Vec<(Stri
             "`williwaw analyse` reports what the capture shows",
         ));
     }
-    // A scenario with one flow means the largest connection: a host's capture may hold others.
+    // The only flow of a scenario is the largest connection: a host's capture may contain others.
     if wanted.len() == 1 {
         let largest = found.iter().max_by_key(|flow| flow.directions[flow.main()].data_bytes).copied();
         found = largest.into_iter().collect();
@@ -254,7 +254,7 @@ fn values(flow: &Flow) -> Values {
     SHOWN.iter().map(|metric| (*metric, value(*metric))).collect()
 }
 
-/// Time at which the sender received the ACK of its last byte; none if it never did.
+/// Time at which the sender received the ACK of its last byte; `None` if that ACK is missing.
 fn completed(direction: &FlowDirection) -> Option<Time> {
     let end = direction.transmissions.iter().map(|sent| sent.end).max()?;
     direction.acks.iter().find(|ack| ack.ack >= end).map(|ack| ack.t)
@@ -277,7 +277,7 @@ pub(super) struct Rank {
 }
 
 impl Rank {
-    /// Rank by one metric. None for several captures, several cells, or fewer than [`LEAST`] repetitions.
+    /// Rank by one metric; `None` for several captures, several cells, or fewer than [`LEAST`] repetitions.
     pub(super) fn of(sides: [&Side; 2], metric: &str) -> Option<Rank> {
         let at = sides.iter().position(|side| side.captured)?;
         let (capture, other) = (sides[at], sides[1 - at]);
@@ -319,7 +319,7 @@ impl Rank {
     }
 }
 
-/// Fewest repetitions that have a 10th percentile.
+/// Fewest repetitions with a meaningful 10th percentile.
 const LEAST: u64 = 10;
 
 /// Values of a metric, one for each repetition that has it, over all flows.

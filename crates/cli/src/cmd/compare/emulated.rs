@@ -1,7 +1,8 @@
-//! Both sides of a comparison in real time, one repetition of each in turn, so that drift of the machine meets both.
+//! Emulations of `compare --emulate`: repetitions of both sides in turn in real time, so that drift of the
+//! host affects both equally.
 //!
-//! Which side goes first changes from repetition to repetition. A repetition that was not faithful is played again, up
-//! to a bound; one that stays so is left out of the comparison on both sides.
+//! The side that goes first changes from repetition to repetition. An unfaithful repetition is played again,
+//! up to a bound. A repetition that stays unfaithful is left out of the comparison on both sides.
 
 use super::Args;
 use super::side::{RunSettings, Side, SideSource};
@@ -30,11 +31,11 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Repetitions of both sides, over all looks of a gate.
 pub(crate) struct Emulator {
     options: Options,
-    /// Times that a repetition is played until it is faithful.
+    /// Maximum number of attempts for one repetition.
     tries: u32,
     calibration: serde_json::Value,
     sides: [SideResults; 2],
-    /// Repetitions played again.
+    /// Number of repetitions played again.
     again: u64,
 }
 
@@ -42,7 +43,7 @@ pub(crate) struct Emulator {
 struct SideResults {
     rows: Vec<Row>,
     reported: Vec<Reported>,
-    /// Cell and repetition of those that stayed unfaithful.
+    /// Cell and repetition of each repetition that stayed unfaithful.
     unfaithful: BTreeSet<(u32, u64)>,
     failed: bool,
     kept: Option<(RunStore, Store)>,
@@ -50,7 +51,7 @@ struct SideResults {
 }
 
 impl Emulator {
-    /// Rights, calibration, and the folders of both sides if they are kept.
+    /// Checks rights, calibrates the host, and opens the run folders of both sides if they are kept.
     pub(crate) fn begin(
         sides: [&SideSource; 2],
         sweeps: [&Sweep; 2],
@@ -86,7 +87,7 @@ impl Emulator {
         })
     }
 
-    /// Runs the missing repetitions up to those of `terms`. False if it was stopped.
+    /// Runs the missing repetitions up to the number in `terms`; false if stopped.
     fn play(
         &mut self,
         sweeps: [&Sweep; 2],
@@ -118,7 +119,7 @@ impl Emulator {
         Ok(true)
     }
 
-    /// Plays one repetition of one side until it is faithful. False if it was stopped.
+    /// Plays one repetition of one side until it is faithful, at most `tries` times; false if stopped.
     fn one(
         &mut self,
         side: usize,
@@ -145,22 +146,22 @@ impl Emulator {
             let watch = crate::console::clock::Stopwatch::start();
             let played = here.play(key, outputs, false, &Arc::<Live>::default(), terms.stop);
             let stopped = |failure: &Failure| failure.end == ExitStatus::Interrupted;
-            let (told, brought) = match played {
+            let (report, brought) = match played {
                 Err(failure) if stopped(&failure) => return Ok(false),
                 other => other?,
             };
-            if terms.stop.load(Relaxed) && !told.complete {
+            if terms.stop.load(Relaxed) && !report.complete {
                 return Ok(false);
             }
-            if !told.faithful && attempt < self.tries {
+            if !report.faithful && attempt < self.tries {
                 self.again += 1;
                 continue;
             }
             let played = &mut self.sides[side];
             if let Some((_, store)) = &played.kept {
-                store.write(&told, &brought, model)?;
+                store.write(&report, &brought, model)?;
             }
-            played.take(told, watch.seconds(), console)?;
+            played.take(report, watch.seconds(), console)?;
             return Ok(true);
         }
         Ok(true)
@@ -179,7 +180,7 @@ impl Emulator {
         self.sides(sweeps, labels, complete)
     }
 
-    /// For programs: repetitions run again, and repetitions left out.
+    /// JSON: numbers of repetitions played again and left out.
     pub(crate) fn document(&self) -> serde_json::Value {
         let left: BTreeSet<&(u32, u64)> = self.sides.iter().flat_map(|side| &side.unfaithful).collect();
         let left: Vec<_> =
@@ -187,7 +188,7 @@ impl Emulator {
         json!({ "played_again": self.again, "left_out": left, "tries": self.tries, "calibration": self.calibration })
     }
 
-    /// Both sides as they are now, without what stayed unfaithful.
+    /// Results of both sides so far, without repetitions that stayed unfaithful on either side.
     fn sides(&self, sweeps: [Sweep; 2], labels: &[String; 2], complete: bool) -> Result<[Side; 2], Failure> {
         let mut left_out: BTreeSet<(u32, u64)> = BTreeSet::new();
         self.sides.iter().for_each(|side| left_out.extend(&side.unfaithful));
@@ -216,7 +217,7 @@ impl Emulator {
         }
     }
 
-    /// Closes the folders, prints warnings, and returns the verb's end.
+    /// Closes the run folders, prints warnings, and returns the exit status.
     pub(crate) fn end(
         mut self,
         sweeps: [&Sweep; 2],
@@ -258,7 +259,7 @@ impl Emulator {
                 &format!("repetitions left out on both sides after {tries} tries: {n}"),
             );
             let played = self.sides.iter().map(|side| results::row::finished(&side.rows).len()).max();
-            // With most of the data missing, the rest is not significant.
+            // With more than half of the repetitions missing, the comparison is unfaithful.
             if 2 * n > played.unwrap_or(0) {
                 end = ExitStatus::Unfaithful;
             }
@@ -298,19 +299,19 @@ impl SideResults {
         Ok(played)
     }
 
-    fn take(&mut self, told: RepReport, seconds: f64, console: &Console) -> Result<(), Failure> {
-        let rows = told.rows();
+    fn take(&mut self, report: RepReport, seconds: f64, console: &Console) -> Result<(), Failure> {
+        let rows = report.rows();
         if let Some((kept, _)) = &mut self.kept {
             kept.folder.append(&rows)?;
         }
         self.rows.extend(rows);
-        self.reported.extend(numbers::in_document(&told.document));
-        if !told.faithful {
-            self.unfaithful.insert(told.key());
+        self.reported.extend(numbers::in_document(&report.document));
+        if !report.faithful {
+            self.unfaithful.insert(report.key());
         }
-        let said = told.complaints.iter().filter(|(head, _)| head != "unfaithful");
-        said.for_each(|(head, text)| console.complaint(head, text));
-        self.failed |= told.failed;
+        let faults = report.complaints.iter().filter(|(head, _)| head != "unfaithful");
+        faults.for_each(|(head, text)| console.complaint(head, text));
+        self.failed |= report.failed;
         self.seconds += seconds;
         Ok(())
     }

@@ -1,20 +1,21 @@
 //! Non-inferiority gate of `compare --no-worse=SHARE`, with JUnit and Markdown summaries for builds.
 //!
-//! A cell passes when the interval of the paired difference excludes a loss of `SHARE` of the first side's mean, fails when
-//! it excludes anything less, and is undecided otherwise. Undecided cells get more repetitions, twice as many at each look.
-//! Every look of the plan takes an equal part of the error of 5 % (Bonferroni), so that looking again does not make a
-//! wrong verdict likelier.
+//! The loss is the paired difference in the direction in which the metric gets worse. A cell passes if its
+//! interval lies within `SHARE` of the first side's mean, fails if the interval lies beyond it, and is
+//! undecided otherwise. Undecided cells get more repetitions, twice as many at each look. Every look of the
+//! plan takes an equal part of the error of 5 % (Bonferroni), so that repeated looks do not make a wrong
+//! verdict likelier.
 
 use super::text::{CellPair, Comparison, better};
 use crate::output::labels;
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
-/// Requirement on the second side.
+/// Largest accepted loss of the second side, as a share of the first side's mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Margin(pub(crate) f64);
 
-/// Reads `10%` or `0.1`.
+/// Parses `10%` or `0.1`.
 pub(crate) fn margin(text: &str) -> Result<Margin, String> {
     let (number, scale) = match text.trim().strip_suffix('%') {
         Some(number) => (number, 0.01),
@@ -24,19 +25,19 @@ pub(crate) fn margin(text: &str) -> Result<Margin, String> {
     share.map(Margin).ok_or_else(|| format!("`{text}` is no share such as 10% or 0.1"))
 }
 
-/// Judgement of a cell.
+/// Verdict of the gate on a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GateVerdict {
-    /// Not worse than the margin allows.
+    /// The whole interval of the loss lies within the margin.
     Passed,
-    /// Worse than the margin allows.
+    /// The whole interval of the loss lies beyond the margin, or the second side has fewer values.
     Failed,
-    /// The interval holds the margin, or there are too few pairs.
+    /// The interval contains the margin, or there are too few pairs.
     Undecided,
 }
 
 impl GateVerdict {
-    /// Its word in documents.
+    /// Name in JSON documents.
     pub(crate) fn name(self) -> &'static str {
         match self {
             GateVerdict::Passed => "passed",
@@ -49,14 +50,14 @@ impl GateVerdict {
 /// A cell with its verdict.
 #[derive(Clone, Debug)]
 pub(crate) struct Judged {
-    /// Its place in the grid, in words; of a single cell the metric alone.
+    /// Grid values of the cell; for a single cell the metric.
     pub(crate) name: String,
     pub(crate) verdict: GateVerdict,
-    /// The sentence of the comparison, with the verdict by the margin.
+    /// Sentence of the comparison, with the verdict.
     pub(crate) text: String,
 }
 
-/// Looks at 1, 2, 4, ... times the repetitions until the bound: how many of them there are.
+/// Number of looks, at 1, 2, 4, ... times `repetitions` up to `most` repetitions.
 pub(crate) fn looks(repetitions: u32, most: u32) -> u32 {
     let mut looks = 1;
     let mut next = repetitions.max(1);
@@ -99,7 +100,7 @@ fn verdict(
     let Some([low, high]) = difference.interval(0.05 / f64::from(looks.max(1))) else {
         return (GateVerdict::Undecided, "One pair is too few.".to_owned());
     };
-    // The loss: how much is added where less is better, or taken away where more is.
+    // The loss is an increase where less is better, and a decrease where more is better.
     let (least, most) = match better(&compared.columns[at].name) {
         Some(Ordering::Greater) => (-high, -low),
         _ => (low, high),
@@ -116,7 +117,7 @@ fn verdict(
     }
 }
 
-/// The verdict on all cells: one failure fails, one undecided cell leaves it undecided.
+/// Verdict on all cells: failed if any cell failed, else undecided if any cell is undecided.
 pub(crate) fn overall(all: &[Judged]) -> GateVerdict {
     let any = |verdict| all.iter().any(|judged| judged.verdict == verdict);
     if any(GateVerdict::Failed) {
@@ -137,7 +138,7 @@ fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\n' | '\t' => out.push(c),
-            // XML 1.0 has no other control characters, escaped or not.
+            // XML 1.0 permits no other control characters, even escaped.
             c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
             c => out.push(c),
         }
@@ -145,7 +146,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// A JUnit file: a test case a cell; undecided cells are errors, since nothing was shown.
+/// JUnit file with one test case per cell; failed cells are failures, undecided cells are errors.
 pub(crate) fn junit(all: &[Judged], labels: [&str; 2], seconds: f64) -> String {
     let count = |verdict| all.iter().filter(|judged| judged.verdict == verdict).count();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -179,7 +180,7 @@ pub(crate) fn junit(all: &[Judged], labels: [&str; 2], seconds: f64) -> String {
     out
 }
 
-/// A summary in Markdown, for the page of a build.
+/// Markdown summary for the page of a CI build.
 pub(crate) fn summary(all: &[Judged], labels: [&str; 2]) -> String {
     let plain = |text: &str| text.replace('|', "\\|").replace('\n', " ").replace('<', "&lt;");
     let head = match overall(all) {

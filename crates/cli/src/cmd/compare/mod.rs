@@ -1,4 +1,5 @@
-//! `williwaw compare`: two scenarios under the same weather, or runs that were made and captures of them.
+//! `williwaw compare`: paired comparison of scenarios, finished runs or captures with common random numbers,
+//! and the non-inferiority gate, which adds repetitions while undecided.
 
 mod among;
 mod captured;
@@ -21,7 +22,7 @@ use crate::console::{interrupt, progress};
 use crate::output::VERSION;
 use crate::output::table::{ALL, TableChoice};
 use crate::output::{labels, terminal};
-use crate::player::kernels::{KernelOptions, TOLD};
+use crate::player::kernels::{KernelOptions, SENDER_COUNTERS};
 use crate::player::numbers;
 use lab::sweep::{Progress, Sweep};
 use results::Column;
@@ -122,15 +123,15 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     }
     let sides = wanted(&args)?;
     let labels = called(&sides)?;
-    let wish = KernelOptions { linux: args.linux.clone(), look: None, patience: args.patience };
-    let mut terms = terms(&args, &sides, &wish, interrupt::watch(console))?;
+    let kernel_options = KernelOptions { linux: args.linux.clone(), look: None, patience: args.patience };
+    let mut terms = terms(&args, &sides, &kernel_options, interrupt::watch(console))?;
     for side in sides.iter().filter(|side| !side.made()) {
         console.warnings(side.input.scenario.warnings());
         if !args.yes {
             ask(&side.input.scenario, terms.repetitions, console)?;
         }
     }
-    // Runs that were made have the repetitions that they have.
+    // A finished run gets no further repetitions.
     let made = sides.iter().any(SideSource::made);
     let most = args.max_reps.filter(|_| !made).unwrap_or(terms.repetitions);
     let looks = gate::looks(terms.repetitions, most);
@@ -187,7 +188,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
             Ok(match gate::overall(&all) {
                 GateVerdict::Passed => end,
                 GateVerdict::Failed => ExitStatus::Failed,
-                // More repetitions would not help where most of them are unfaithful.
+                // More repetitions do not help if most of them are unfaithful.
                 GateVerdict::Undecided if end == ExitStatus::Unfaithful => end,
                 GateVerdict::Undecided => ExitStatus::Undecided,
             })
@@ -195,7 +196,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     }
 }
 
-/// Both sides as named, if they can be compared as requested.
+/// Both sides as named on the command line; an error if they cannot be compared as requested.
 fn wanted(args: &Args) -> Result<[SideSource; 2], Failure> {
     for file in [&args.report, &args.junit, &args.summary].into_iter().flatten() {
         crate::output::atomic_write::possible(file)?;
@@ -224,7 +225,7 @@ fn wanted(args: &Args) -> Result<[SideSource; 2], Failure> {
     Ok(sides)
 }
 
-/// Sentence and table, or the document.
+/// Prints sentence and table, or the JSON document.
 fn show(
     compared: &Comparison<'_>,
     sides: [&Side; 2],
@@ -254,7 +255,7 @@ fn show(
     console.data(&text)
 }
 
-/// Writes the report for a build server, and prints the failures.
+/// Writes the JUnit file and the Markdown summary of the gate, and prints failed cells.
 fn gated(
     args: &Args,
     all: &[Judged],
@@ -282,11 +283,11 @@ fn gated(
 /// Plan of the gate.
 struct GatePlan {
     margin: Option<Margin>,
-    /// Looks at the results, the first one included.
+    /// Number of looks at the results, the first included.
     looks: u32,
-    /// Most repetitions.
+    /// Maximum number of repetitions.
     most: u32,
-    /// Both sides in real time, if that was asked for.
+    /// Runner of both sides in real time, for `--emulate`.
     emulator: Option<Emulator>,
 }
 
@@ -310,7 +311,7 @@ fn until_decided(
             Some(emulator) => emulator.look(now, labels, terms, console)?,
             None => both(sides, now, labels, terms, args.out.as_deref(), console)?,
         };
-        // A side without reports gives no value. That differs from an unknown metric.
+        // A metric that commands of one side only report has no values on the other side, but is known.
         let (own, other) = (a.header.clone(), b.header.clone());
         numbers::with_columns_of(&mut a.header, &mut a.rows, &other);
         numbers::with_columns_of(&mut b.header, &mut b.rows, &own);
@@ -333,7 +334,7 @@ fn until_decided(
     }
 }
 
-/// Everything for programs.
+/// JSON document of the comparison.
 fn document(
     compared: &Comparison<'_>,
     sides: [&Side; 2],
@@ -367,7 +368,7 @@ fn document(
     document
 }
 
-/// Prints where the second side is worse.
+/// Prints the cells in which the second side is worse, and returns the exit status.
 fn judged(compared: &Comparison<'_>, end: ExitStatus, console: &Console) -> ExitStatus {
     let worse = compared.worse();
     for beside in &worse {
@@ -378,16 +379,16 @@ fn judged(compared: &Comparison<'_>, end: ExitStatus, console: &Console) -> Exit
     if worse.is_empty() { end } else { ExitStatus::Failed }
 }
 
-/// Checks that the arguments fit together.
+/// Refuses conflicting arguments.
 fn possible(args: &Args) -> Result<(), Failure> {
     let own = args.set_a.iter().chain(&args.set_b).filter_map(|word| word.split_once('='));
     for (key, _) in own {
-        let mend = match key.trim() {
+        let remedy = match key.trim() {
             "run.seed" => "both sides use one seed: --seed",
             "run.repetitions" => "repetitions are paired: --reps",
             _ => continue,
         };
-        return Err(Failure::usage(format!("`{}` cannot be set for one side only", key.trim()), mend));
+        return Err(Failure::usage(format!("`{}` cannot be set for one side only", key.trim()), remedy));
     }
     let first = args.metrics.as_ref().and_then(|names| names.first()).filter(|name| **name != ALL);
     if let Some(name) = first.filter(|name| args.no_worse.is_some() && better(name).is_none()) {
@@ -435,11 +436,12 @@ fn called(sides: &[SideSource; 2]) -> Result<[String; 2], Failure> {
     ))
 }
 
-/// Seed and repetitions are those of the first side, or of the one that was run already.
+/// Settings of both runs. Seed and repetitions come from the options, else from finished runs, else from the first
+/// scenario.
 fn terms<'a>(
     args: &Args,
     sides: &[SideSource; 2],
-    wish: &'a KernelOptions,
+    kernel_options: &'a KernelOptions,
     stop: &'static std::sync::atomic::AtomicBool,
 ) -> Result<RunSettings<'a>, Failure> {
     let models = sides.each_ref().map(|side| side.input.scenario.first());
@@ -466,10 +468,10 @@ fn terms<'a>(
         }
         (asked, made) => asked.or(made).unwrap_or(models[0].run.repetitions),
     };
-    Ok(RunSettings { seed, repetitions, jobs: args.threads.wished(), wish, stop })
+    Ok(RunSettings { seed, repetitions, jobs: args.threads.count(), kernel_options, stop })
 }
 
-/// Notes on the validity of the comparison.
+/// Prints notes on the validity of the comparison.
 fn remark(sides: &[SideSource; 2], sweeps: &[Sweep; 2], console: &Console) {
     let [a, b] = sweeps;
     let together = pairs::cells(&a.header, &b.header);
@@ -532,7 +534,7 @@ fn unlike(a: &Sweep, b: &Sweep, (left, right): (u32, u32)) -> Vec<String> {
     apart
 }
 
-/// Runs or reads both sides. Errors of the second are reported before the first is run.
+/// Runs or reads both sides. Errors in the second side are reported before the first side is run.
 fn both(
     sides: [SideSource; 2],
     sweeps: [Sweep; 2],
@@ -553,12 +555,12 @@ fn both(
     })
 }
 
-/// Sets the two beside each other, cell by cell.
+/// Pairs both sides cell by cell.
 fn compared<'a>(sides: [&'a Side; 2], args: &Args) -> Result<Comparison<'a>, Failure> {
     let [a, b] = sides;
     let together = pairs::cells(&a.header, &b.header);
     let places = pairs::columns(&a.header, &b.header);
-    let counters = a.counters(TOLD).zip(b.counters(TOLD));
+    let counters = a.counters(SENDER_COUNTERS).zip(b.counters(SENDER_COUNTERS));
     let rows = Pair::new((&a.header, &a.rows), (&b.header, &b.rows))?;
     let counted_rows = match &counters {
         Some(((header, rows), (other, others))) => {
@@ -566,7 +568,7 @@ fn compared<'a>(sides: [&'a Side; 2], args: &Args) -> Result<Comparison<'a>, Fai
         }
         None => None,
     };
-    // The document has the flows, and the table where they were asked for.
+    // The JSON document always has the flows, the table only with --flows.
     let flows = args.flows || args.json;
     let mut cells = Vec::new();
     for &(left, right) in &together {
@@ -575,7 +577,7 @@ fn compared<'a>(sides: [&'a Side; 2], args: &Args) -> Result<Comparison<'a>, Fai
         if let Some((header, places, rows)) = &counted_rows {
             let of = rows.contrast((left, right), places, false)?;
             let names = places.iter().map(|&(at, _)| header.columns[at].name.clone());
-            // Counters that are zero on both sides are left out.
+            // Kernel counters that are zero on both sides are left out.
             let counts =
                 |contrast: &Contrast| [contrast.a, contrast.b].iter().flatten().any(|s| s.mean > 0.0);
             counted = names.zip(of.metrics).filter(|(_, contrast)| counts(contrast)).collect();
@@ -583,7 +585,7 @@ fn compared<'a>(sides: [&'a Side; 2], args: &Args) -> Result<Comparison<'a>, Fai
         let params =
             |side: &Side, index| side.header.cell(index).map_or_else(Vec::new, |cell| cell.params.clone());
         let (own, other) = (params(a, left), params(b, right));
-        // Of the side with more of them, so that each row names its side.
+        // Grid values of the side with more cells, so that they identify each row.
         let params = if a.header.cells.len() >= b.header.cells.len() { own } else { other };
         let same_weather =
             !(a.captured || b.captured) && unlike(&a.sweep, &b.sweep, (left, right)).is_empty();

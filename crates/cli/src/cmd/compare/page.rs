@@ -1,4 +1,5 @@
-//! HTML page of a comparison: table of differences, and pictures of the repetition with the largest one.
+//! HTML page of a comparison: table of differences, and pictures of the repetition with the largest
+//! difference.
 
 use super::side::{RunSettings, Side};
 use super::text::Comparison;
@@ -7,10 +8,10 @@ use crate::output::VERSION;
 use crate::output::labels;
 use report::{Item, Page, Section};
 
-/// Most cells drawn.
+/// Maximum number of cells drawn.
 const PICTURES: usize = 3;
 
-/// Table and pictures on a page.
+/// Page with the table, and pictures of both sides in one repetition of each drawn cell.
 pub(crate) fn page(
     compared: &Comparison<'_>,
     sides: [&Side; 2],
@@ -26,7 +27,7 @@ pub(crate) fn page(
     let mut items: Vec<Item> = Vec::new();
     for beside in compared.cells.iter().take(PICTURES) {
         let furthest = |&at: &usize| beside.contrast.metrics[at].furthest;
-        // The repetition shown is the one with the largest difference in the metric of the summary sentence.
+        // The repetition with the largest difference in the metric of the summary sentence.
         let Some(repetition) = compared.shown.first().and_then(furthest) else { continue };
         let indexes = [beside.cells.0, beside.cells.1];
         for (side, index) in sides.iter().zip(indexes).filter(|(side, _)| !side.real_time) {

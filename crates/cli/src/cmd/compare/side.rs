@@ -1,6 +1,4 @@
-//! One side of a comparison: a scenario to run, a finished run folder, or captures.
-//!
-//! A scenario that is run now, the folder of a run that was made before, by either clock, or captures of it.
+//! One side of a comparison: a scenario to run, the folder of a finished run, or captures.
 
 use super::captured;
 use crate::cmd::run::RunStore;
@@ -19,7 +17,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// A side as it was named.
+/// Source of a side: its scenario, and the run folder or captures if it names these.
 pub(crate) struct SideSource {
     pub(crate) input: Input,
     pub(crate) path: PathBuf,
@@ -27,11 +25,11 @@ pub(crate) struct SideSource {
     pub(crate) own: Vec<String>,
     /// Record of a run folder.
     pub(crate) record: Option<Box<Record>>,
-    /// Captures of repetitions; the scenario is then the other side's.
+    /// Captures of repetitions of the other side's scenario.
     pub(crate) captures: Vec<PathBuf>,
 }
 
-/// A side that can be run.
+/// A side whose run or reading can begin.
 pub(crate) struct PreparedSide {
     named: SideSource,
     label: String,
@@ -44,14 +42,14 @@ pub(crate) struct PreparedSide {
 pub(crate) struct Side {
     pub(crate) label: String,
     pub(crate) sweep: Sweep,
-    /// Columns of the rows; of a run folder, as recorded.
+    /// Columns of the rows; for a run folder, as recorded.
     pub(crate) header: Header,
     pub(crate) rows: CompactRows,
     pub(crate) complete: bool,
     pub(crate) stage: Option<KernelPlayer>,
-    /// It was run in real time, where nothing can be played again.
+    /// True for a run in real time, whose repetitions cannot be played again.
     pub(crate) real_time: bool,
-    /// Its metrics were derived from captures.
+    /// True if the metrics were derived from captures.
     pub(crate) captured: bool,
 }
 
@@ -60,12 +58,12 @@ pub(crate) struct RunSettings<'a> {
     pub(crate) seed: u64,
     pub(crate) repetitions: u32,
     pub(crate) jobs: usize,
-    pub(crate) wish: &'a KernelOptions,
+    pub(crate) kernel_options: &'a KernelOptions,
     pub(crate) stop: &'static AtomicBool,
 }
 
 impl SideSource {
-    /// Reads a side: `set` holds overrides of both sides, `own` those of this one.
+    /// Reads a side; `set` are the overrides of both sides, `own` the overrides of this side only.
     pub(crate) fn read(path: &Path, set: &[String], own: &[String]) -> Result<SideSource, Failure> {
         let named = |input, record| {
             let (path, own) = (path.to_owned(), own.to_vec());
@@ -85,7 +83,7 @@ impl SideSource {
         Ok(named(input, Some(Box::new(record))))
     }
 
-    /// Captures of the scenario that the other side names, which `set` changes as it does there.
+    /// Captures of the other side's scenario, with the overrides `set` of both sides.
     pub(crate) fn captured(
         path: &Path,
         captures: Vec<PathBuf>,
@@ -96,12 +94,12 @@ impl SideSource {
         Ok(SideSource { input: other.input, path: path.to_owned(), own: Vec::new(), record: None, captures })
     }
 
-    /// Whether it was run before, in either clock.
+    /// True for a finished run (in virtual or real time) or captures.
     pub(crate) fn made(&self) -> bool {
         self.record.is_some() || !self.captures.is_empty()
     }
 
-    /// Its file; the last part of the path, or the whole of it.
+    /// File name of the side: the last part of its path, or with `whole` the full path.
     pub(crate) fn name(&self, whole: bool) -> String {
         let last = self.path.file_name().map(|name| name.to_string_lossy().into_owned());
         match last {
@@ -111,24 +109,24 @@ impl SideSource {
         }
     }
 
-    /// Its differences from the other side: `spurious = eifel`; empty if none.
+    /// Overrides that differ from the other side: `spurious = eifel`; empty if none.
     pub(crate) fn own_words(&self, other: &SideSource) -> String {
         let own = self.own.iter().filter(|word| !other.own.contains(word));
         let apart: Vec<(&str, &str)> = own.filter_map(|word| word.split_once('=')).collect();
         let keys: Vec<&str> = apart.iter().map(|(key, _)| key.trim()).collect();
-        let said = crate::output::labels::short(&keys).into_iter().zip(&apart);
-        said.map(|(key, (_, value))| format!("{key} = {}", value.trim())).collect::<Vec<_>>().join(", ")
+        let named = crate::output::labels::short(&keys).into_iter().zip(&apart);
+        named.map(|(key, (_, value))| format!("{key} = {}", value.trim())).collect::<Vec<_>>().join(", ")
     }
 
-    /// The sweep to run, or the one that was run.
+    /// Sweep to run, or the sweep of the finished run.
     pub(crate) fn sweep(&self, terms: &RunSettings<'_>) -> Result<Sweep, Failure> {
         let scenario = &self.input.scenario;
-        // A seed that the grid varies stays, unless another was asked for.
+        // Seeds of the grid stay unless the user gave a seed.
         let seed = Some(terms.seed).filter(|seed| *seed != scenario.first().run.seed);
         Ok(Sweep::whole(scenario, Some(terms.repetitions), seed, VERSION)?)
     }
 
-    /// All that can go wrong before it is run.
+    /// Prepares kernels and run folder, so that their errors are reported before any run starts.
     pub(crate) fn ready(
         self,
         label: String,
@@ -139,7 +137,7 @@ impl SideSource {
         if self.made() {
             return Ok(PreparedSide { named: self, label, sweep, stage: None, kept: None });
         }
-        let mut stage = KernelPlayer::of(&sweep, terms.wish)?;
+        let mut stage = KernelPlayer::of(&sweep, terms.kernel_options)?;
         let kept = out.map(|path| self.keep(path, terms)).transpose()?;
         if let (Some(stage), Some(kept)) = (&mut stage, &kept) {
             stage.keep_in(kept.folder.path());
@@ -147,7 +145,7 @@ impl SideSource {
         Ok(PreparedSide { named: self, label, sweep, stage, kept })
     }
 
-    /// A folder of its own, begun now or continued.
+    /// Run folder of the side, created or continued.
     pub(crate) fn keep(&self, path: &Path, terms: &RunSettings<'_>) -> Result<RunStore, Failure> {
         let scenario = &self.input.scenario;
         if path.join(folder::RUN).is_file() {
@@ -158,7 +156,7 @@ impl SideSource {
                     "give --out another folder",
                 ));
             }
-            // Another version may give other numbers for the same scenario and seed.
+            // Another version may yield other results for the same scenario and seed.
             if record.version != VERSION {
                 return Err(Failure::usage(
                     format!(
@@ -181,12 +179,12 @@ impl SideSource {
 }
 
 impl PreparedSide {
-    /// Repetitions that are to be run.
+    /// Number of repetitions to run; 0 for a finished run.
     pub(crate) fn total(&self) -> u64 {
         if self.named.made() { 0 } else { self.sweep.total() }
     }
 
-    /// Runs it, or reads the results of an earlier run.
+    /// Runs the side, or reads the results of a finished run.
     pub(crate) fn side(
         self,
         terms: &RunSettings<'_>,
@@ -253,8 +251,8 @@ fn recorded(path: &Path, repetitions: u32) -> results::Result<(Header, CompactRo
 }
 
 impl Side {
-    /// Counters of the sending kernels, as a run with a column for each counter; a row is a repetition, with the
-    /// counters of its flows summed. Empty without kernels.
+    /// Counters of the sending kernels: one column per counter, one row per repetition with the sum over its flows.
+    /// `None` without kernels.
     pub(crate) fn counters(&self, names: &[&str]) -> Option<(Header, CompactRows)> {
         let counted: BTreeMap<(u32, u64), Vec<Counters>> = self.stage.as_ref()?.counted();
         let sum =

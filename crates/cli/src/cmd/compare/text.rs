@@ -1,6 +1,5 @@
-//! Comparison output: sentence, table, JSON document and page.
-//!
-//! One sentence, a table, a document, a page.
+//! Text, table and JSON of a comparison: choice of metrics, summary sentence, paired differences, and
+//! significance of a worse result.
 
 use crate::output::labels;
 use crate::output::table::{self, MetricFormat, TextTable};
@@ -11,20 +10,20 @@ use scenario::metric::{Metric, Unit};
 use serde_json::{Map, Value, json};
 use std::cmp::Ordering;
 
-/// A cell of one side beside a cell of the other.
+/// A cell of the first side paired with a cell of the second.
 pub(crate) struct CellPair {
-    /// Indexes of the two cells.
+    /// Index of the cell on each side.
     pub(crate) cells: (u32, u32),
-    /// Grid values that both have in common.
+    /// Grid values that both cells have in common.
     pub(crate) params: Vec<(String, String)>,
     pub(crate) contrast: CellContrast,
-    /// Kernel counters, by name.
+    /// Contrast of each kernel counter, by its name.
     pub(crate) counters: Vec<(String, Contrast)>,
-    /// Both met the same.
+    /// True if both cells have equal weather.
     pub(crate) same_weather: bool,
 }
 
-/// All of it.
+/// A comparison: paired cells, their metrics, and what to show.
 pub(crate) struct Comparison<'a> {
     /// Labels of both sides.
     pub(crate) labels: [&'a str; 2],
@@ -33,13 +32,13 @@ pub(crate) struct Comparison<'a> {
     /// Indices of the rows to show; the first is the row of the summary sentence.
     pub(crate) shown: Vec<usize>,
     pub(crate) cells: Vec<CellPair>,
-    /// Each flow beside all together.
+    /// Whether single flows are shown beside all flows together.
     pub(crate) flows: bool,
 }
 
-/// Metrics to show among those measured: the requested ones, else the usual ones.
+/// Indexes in `columns` of the metrics to show: the requested ones, else the default ones as far as measured.
 pub(crate) fn chosen(asked: Option<&[String]>, columns: &[Column], cells: &[CellPair]) -> Vec<usize> {
-    // Metrics of one side only count too: the missing end of the other is a result.
+    // A metric with values on one side only is shown too: a transfer that does not end is a result.
     let measured = |at: &usize| {
         let given = |contrast: &Contrast| contrast.pairs() + contrast.only_a + contrast.only_b > 0;
         cells.iter().any(|cell| given(&cell.contrast.metrics[*at]))
@@ -51,20 +50,20 @@ pub(crate) fn chosen(asked: Option<&[String]>, columns: &[Column], cells: &[Cell
         }
         Some(names) => names.iter().filter_map(|name| place(name)).collect(),
         None => {
-            // Numbers that commands report come first: the scenario asked for them.
+            // Metrics that commands report come first, because the scenario declares them.
             let own = (0..columns.len()).filter(|at| metric(&columns[*at].name).is_none());
             let usual = table::DEFAULT.iter().chain([&table::COMPLETION]);
             let mut shown: Vec<usize> =
                 own.chain(usual.filter_map(|name| place(name))).filter(measured).collect();
             let completion = shown.iter().position(|at| columns[*at].name == table::COMPLETION);
             match completion {
-                // A capture at the sender shows no other time; the sentence is about it.
+                // A capture at the sender shows only the completion time, which the sentence then describes.
                 Some(at) if place(Metric::DownloadTime.name()).is_none() => shown[..=at].rotate_right(1),
-                // The duration is printed once.
+                // With a download time, the completion time is not shown as well.
                 Some(at) if shown.len() > 1 => drop(shown.remove(at)),
                 _ => {}
             }
-            // Cell of a grid that the summary sentence describes.
+            // A grid shows one metric.
             if cells.len() > 1 {
                 shown.truncate(1);
             }
@@ -74,7 +73,7 @@ pub(crate) fn chosen(asked: Option<&[String]>, columns: &[Column], cells: &[Cell
 }
 
 impl Comparison<'_> {
-    /// The one sentence.
+    /// Summary sentence.
     pub(crate) fn sentence(&self) -> String {
         let Some(&first) = self.shown.first() else {
             return "Nothing was measured in both.".to_owned();
@@ -85,7 +84,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// The sentence of one cell and metric, and of repetitions that make no pair.
+    /// Sentence on one cell and metric, with the repetitions that have no pair.
     pub(crate) fn of_cell(&self, cell: &CellPair, at: usize) -> String {
         let [a, b] = self.labels;
         let contrast = &cell.contrast.metrics[at];
@@ -159,12 +158,12 @@ impl Comparison<'_> {
 
     fn of_cells(&self, cells: &[CellPair], at: usize) -> String {
         let [a, b] = self.labels;
-        let told = |what: PairVerdict| {
+        let verdict = |what: PairVerdict| {
             cells.iter().filter(|cell| cell.contrast.metrics[at].verdict() == what).count()
         };
         let words = self.face(at, &cells[0].contrast.metrics[at]).words().to_owned();
         let fewer = if is_count(&self.columns[at].name) { "fewer" } else { "less" };
-        let mut said = Vec::new();
+        let mut parts = Vec::new();
         for (what, text) in [
             (PairVerdict::Less, format!("{fewer} {words} than {a}")),
             (PairVerdict::More, format!("more {words} than {a}")),
@@ -173,7 +172,7 @@ impl Comparison<'_> {
             (PairVerdict::Once, "one pair only, without an estimate of chance,".to_owned()),
             (PairVerdict::Nothing, format!("no {words} to compare")),
         ] {
-            let n = told(what);
+            let n = verdict(what);
             if n == cells.len() {
                 return match what {
                     PairVerdict::Same => {
@@ -188,14 +187,14 @@ impl Comparison<'_> {
                 };
             }
             if n > 0 {
-                said.push(if said.is_empty() {
+                parts.push(if parts.is_empty() {
                     format!("{text} in {n} of {} cells", cells.len())
                 } else {
                     format!("{text} in {n}")
                 });
             }
         }
-        format!("{} {b} has {}.", Comparison::head(self.same_weather()), said.join(", "))
+        format!("{} {b} has {}.", Comparison::head(self.same_weather()), parts.join(", "))
     }
 
     fn face(&self, at: usize, contrast: &Contrast) -> MetricFormat {
@@ -204,7 +203,7 @@ impl Comparison<'_> {
         table::face(&column.name, &column.unit, &all)
     }
 
-    /// A row for each cell and metric.
+    /// Table with one row for each cell and metric.
     pub(crate) fn board(&self) -> TextTable {
         let first = self.cells.first().map_or(&[][..], |cell| cell.params.as_slice());
         let paths = labels::apart(first);
@@ -215,7 +214,7 @@ impl Comparison<'_> {
         }
         heads.push("metric".to_owned());
         let labels = heads.len();
-        // A label is no expression to be broken.
+        // Column heads `A` and `B` in place of labels, which may be long.
         heads.extend(["A", "B", "B-A", "%", "less:more"].map(str::to_owned));
         let mut rows = Vec::new();
         let mut partial = false;
@@ -269,7 +268,7 @@ impl Comparison<'_> {
         TextTable { heads, labels, rows, notes }
     }
 
-    /// For programs.
+    /// JSON document of the paired cells.
     pub(crate) fn document(&self) -> Value {
         let metrics = |all: &[Contrast]| -> Map<String, Value> {
             let named = self.columns.iter().zip(all);
@@ -301,7 +300,7 @@ impl Comparison<'_> {
         })
     }
 
-    /// Cells in which the second side is worse, surely, in the metric of the sentence.
+    /// Cells in which the second side is significantly worse in the metric of the sentence.
     pub(crate) fn worse(&self) -> Vec<&CellPair> {
         let Some(&first) = self.shown.first() else { return Vec::new() };
         let better = better(&self.columns[first].name);
@@ -314,7 +313,7 @@ fn metric(name: &str) -> Option<Metric> {
     Metric::ALL.iter().find(|metric| metric.name() == name).copied()
 }
 
-/// Which side of it is better.
+/// Direction in which the metric improves; `None` for an unknown metric or one without direction.
 pub(crate) fn better(name: &str) -> Option<Ordering> {
     match metric(name) {
         Some(metric) => metric.better(),
@@ -328,7 +327,7 @@ fn is_count(name: &str) -> bool {
     metric(name).map_or(numbers::more_is_better(name).is_none(), |metric| metric.unit() == Unit::Count)
 }
 
-/// Whether it is surely worse. A side with fewer values, for example because runs do not end, is worse as well.
+/// Whether the second side is significantly worse, or has fewer values, for example because transfers do not end.
 fn worse(better: Option<Ordering>, contrast: &Contrast) -> bool {
     let lost = contrast.only_a > contrast.only_b;
     match (better, contrast.verdict()) {
@@ -339,7 +338,7 @@ fn worse(better: Option<Ordering>, contrast: &Contrast) -> bool {
 }
 
 fn one(name: &str, contrast: &Contrast) -> Value {
-    let told = match contrast.verdict() {
+    let verdict = match contrast.verdict() {
         PairVerdict::Nothing => "nothing",
         PairVerdict::Once => "once",
         PairVerdict::Same => "same",
@@ -357,7 +356,7 @@ fn one(name: &str, contrast: &Contrast) -> Value {
         "b": summary_document(contrast.b.as_ref()),
         "difference": summary_document(contrast.difference.as_ref()),
         "relative": contrast.relative(),
-        "told": told,
+        "told": verdict,
         "better": better,
         "less": contrast.less,
         "more": contrast.more,
@@ -370,7 +369,7 @@ fn pairs(n: u64) -> String {
     if n == 1 { "1 pair".to_owned() } else { format!("{n} pairs") }
 }
 
-/// A share: `2.8 %`.
+/// Share in percent: `2.8 %`.
 fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     if percent >= 10.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }

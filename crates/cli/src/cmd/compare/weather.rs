@@ -1,14 +1,14 @@
-//! Equality of the weather of two scenarios (decision 0004).
+//! Equality of the weather of two scenarios: names of random processes that differ, and draws per packet.
 //!
-//! Weather is a function of seed, repetition, and the name and description of its source; traffic has no influence
-//! (decision 0004).
+//! Weather is a function of seed, repetition, and the name and description of its source, independent of
+//! traffic (decision 0004).
 
 use scenario::Model;
 use scenario::model::channel::ErrorKind;
 use scenario::model::{Delay, Link, LinkRate, LossKind};
 use std::collections::BTreeMap;
 
-/// Differences: `gate radio.pause`; empty for equal weather.
+/// Random processes that differ, as `gate radio.pause`; empty for equal weather.
 pub(crate) fn apart(a: &Model, b: &Model) -> Vec<String> {
     let (a, b) = (described(a), described(b));
     let mut names: Vec<&String> = a.keys().chain(b.keys()).collect();
@@ -17,7 +17,7 @@ pub(crate) fn apart(a: &Model, b: &Model) -> Vec<String> {
     names.into_iter().filter(|name| a.get(*name) != b.get(*name)).cloned().collect()
 }
 
-/// Whether random values are drawn for each packet or frame: other packets then meet other values.
+/// Whether random values are drawn for each packet or frame, so that other traffic has other values.
 pub(crate) fn per_packet(model: &Model) -> bool {
     let loses = |kind: &LossKind| !matches!(kind, LossKind::Packets(_));
     let drawn = |link: &Link| matches!(link.delay, Delay::PerPacket { .. });
@@ -43,12 +43,12 @@ fn described(model: &Model) -> BTreeMap<String, String> {
         }
     }
     for gate in &model.gates {
-        let said = format!("{:?} {:?} {:?} {}", gate.timing, gate.at, gate.mode, on(&gate.links));
-        all.insert(format!("gate {}", gate.name), said);
+        let description = format!("{:?} {:?} {:?} {}", gate.timing, gate.at, gate.mode, on(&gate.links));
+        all.insert(format!("gate {}", gate.name), description);
     }
     for change in &model.rate_changes {
-        let said = format!("{:?} {:?} {}", change.timing, change.to, on(&change.links));
-        all.insert(format!("change of rate {}", change.name), said);
+        let description = format!("{:?} {:?} {}", change.timing, change.to, on(&change.links));
+        all.insert(format!("change of rate {}", change.name), description);
     }
     for loss in &model.losses {
         if let LossKind::Drawn(mean, parts) = &loss.kind {
@@ -63,8 +63,8 @@ fn described(model: &Model) -> BTreeMap<String, String> {
             all.insert(format!("errors {}", error.name), format!("{mean:?} {parts:?} {}", on(&error.links)));
         }
         if let ErrorKind::OverTime { good_lasts, bad_lasts, .. } = &error.kind {
-            let said = format!("{good_lasts:?} {bad_lasts:?} {}", on(&error.links));
-            all.insert(format!("errors {}", error.name), said);
+            let description = format!("{good_lasts:?} {bad_lasts:?} {}", on(&error.links));
+            all.insert(format!("errors {}", error.name), description);
         }
     }
     for machine in &model.machines {
@@ -77,9 +77,9 @@ fn described(model: &Model) -> BTreeMap<String, String> {
         all.insert("triggers".to_owned(), format!("{:?}", model.triggers));
     }
     for load in &model.backgrounds {
-        let said =
+        let description =
             format!("{:?} {} {:?} {} {}", load.rate, load.packet, load.start, load.random, on(&load.links));
-        all.insert(format!("background load {}", load.name), said);
+        all.insert(format!("background load {}", load.name), description);
     }
     all
 }

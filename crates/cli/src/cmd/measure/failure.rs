@@ -1,4 +1,4 @@
-//! Errors of a measurement, with their remedies.
+//! Conversion of errors of a measurement into messages with remedies and exit codes.
 
 use crate::console::exit::Failure;
 use measure::Error;

@@ -1,4 +1,5 @@
-//! `williwaw measure`: a real path, loaded and timed between a server and a client.
+//! `williwaw measure`: server and client that load and time a real path, with results file, capture and
+//! progress.
 
 mod failure;
 mod table;
@@ -308,7 +309,7 @@ fn serve(args: ServerArgs, console: &Console) -> Result<ExitStatus, Failure> {
     let here = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
     let here = here.map(|ip| SocketAddr::new(ip, PORT));
     let server = if local {
-        // A machine without IPv6 has one loopback.
+        // Without IPv6 the server listens on the IPv4 loopback address only.
         match Server::bind(config(here.to_vec())?) {
             Err(Error::Listen { address, .. }) if address == here[1] => Server::bind(config(vec![here[0]])?)?,
             other => other?,
@@ -325,11 +326,11 @@ fn serve(args: ServerArgs, console: &Console) -> Result<ExitStatus, Failure> {
             "only this machine can connect; --bind ADDRESS with --token or --token-file lets others in",
         );
     }
-    server.serve(stop, &|event| said(&event).into_iter().for_each(|line| console.note(&line)))?;
+    server.serve(stop, &|event| event_text(&event).into_iter().for_each(|line| console.note(&line)))?;
     Ok(ExitStatus::Interrupted)
 }
 
-fn said(event: &Event) -> Option<String> {
+fn event_text(event: &Event) -> Option<String> {
     Some(match &event.what {
         EventKind::Done(served) => {
             let bytes = served.received + served.sent;
@@ -352,7 +353,7 @@ fn plain(served: &measure::server_protocol::ServedJob) -> String {
     }
 }
 
-/// Measurement plan.
+/// Measurement plan from the arguments, or the published plan.
 fn planned(args: &ClientArgs) -> Result<Plan, Failure> {
     let (mut steps, mut socket) = if args.published { plan::published() } else { Default::default() };
     let reps = args.reps.unwrap_or(1);
@@ -396,19 +397,19 @@ fn planned(args: &ClientArgs) -> Result<Plan, Failure> {
     })
 }
 
-/// Keeps entries in memory and in a file, and shows progress.
+/// Observer that stores entries in memory and in the results file, and shows progress.
 struct Keeper<'a> {
     entries: Mutex<Vec<Entry>>,
     journal: Option<Mutex<Journal>>,
     before: Option<LinkCommand>,
-    /// Command that reads the cause of a disconnection from the equipment.
+    /// Command of `--cause`, which reads the cause of a disconnection from the equipment.
     cause: Option<String>,
     console: &'a Console,
     tell: &'a (dyn Fn(u64, u64) + Sync),
 }
 
 impl Keeper<'_> {
-    /// A command beside the measurement belongs behind its beginning.
+    /// Records the `--before` command right after the entry that begins the measurement.
     fn linked(&self, entry: &Entry) -> Result<(), Error> {
         let Entry::Begin(_) = entry else { return Ok(()) };
         match &self.before {
@@ -422,14 +423,14 @@ impl Keeper<'_> {
 fn link(command: &str, before: bool, console: &Console) -> Result<LinkCommand, Failure> {
     let watch = clock::Stopwatch::start();
     let mut shell = std::process::Command::new("/bin/sh");
-    // Its output must not get into the document on stdout.
+    // The command's output must not mix with the JSON document on stdout.
     let ran = shell.arg("-c").arg(command).stdin(std::process::Stdio::null()).output();
     let ran = ran.map_err(|error| Failure::machine(format!("cannot run /bin/sh: {error}"), ""))?;
     let signal = std::os::unix::process::ExitStatusExt::signal(&ran.status).map(|signal| 128 + signal);
     let status = ran.status.code().or(signal).unwrap_or(-1);
     let seconds = watch.seconds();
-    let said = String::from_utf8_lossy(&ran.stderr);
-    said.lines().last().into_iter().for_each(|line| console.note(line));
+    let stderr = String::from_utf8_lossy(&ran.stderr);
+    stderr.lines().last().into_iter().for_each(|line| console.note(line));
     let when = if before { "before" } else { "after" };
     console.note(&format!("--{when}: {seconds:.2} s, status {status}"));
     Ok(LinkCommand { before, command: command.to_owned(), seconds, status })
@@ -504,7 +505,7 @@ fn ask(args: ClientArgs, console: &Console) -> Result<ExitStatus, Failure> {
         (result, keeper.entries.into_inner().unwrap_or_default())
     });
     if entries.is_empty() {
-        // No answer: the empty file is removed.
+        // Without any result, the empty results file is removed.
         if let (Some(path), Err(error)) = (&out, &result)
             && !matches!(error, Error::Write { .. })
         {
@@ -519,7 +520,7 @@ fn ask(args: ClientArgs, console: &Console) -> Result<ExitStatus, Failure> {
     Ok(if result? { ExitStatus::Good } else { ExitStatus::Interrupted })
 }
 
-/// Path of results: the given one, or the first `measure-N.jsonl` that is free.
+/// Path of the results file: the given one, or the first `measure-N.jsonl` that does not exist.
 fn place(named: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(path) = named {
         if path.exists() {

@@ -1,12 +1,11 @@
-//! Result table of a measurement.
-//!
-//! A board with a line for each metric of each test.
+//! Result table of a measurement: one row for each metric of each test, and notes with the recommended
+//! transport (SC-08).
 
 use crate::output::table::TextTable;
 use analyse::choice::Conditions;
 use measure::summary::{Measured, Paused, TestOutcome, TestResults};
 
-/// The board of a measurement.
+/// Result table of a measurement.
 pub(crate) fn board(outcome: &TestOutcome<'_>) -> TextTable {
     let heads = ["test", "metric", "n", "mean", "median", "least", "most"].map(str::to_owned).to_vec();
     let rows = outcome.tests.iter().flat_map(rows).collect();
@@ -62,7 +61,7 @@ fn unit(m: &Measured) -> (&'static str, f64) {
     }
 }
 
-/// Four significant digits; whole numbers as they are.
+/// Number with four significant digits; whole numbers unchanged.
 fn digits(x: f64) -> String {
     let decimals = match x.abs() {
         a if a == a.trunc() => 0,
@@ -109,14 +108,14 @@ fn notes(outcome: &TestOutcome<'_>) -> Vec<String> {
             None => "never connected again".to_owned(),
         };
         let account =
-            lost.account.as_ref().map_or_else(String::new, |said| format!("; the equipment: {said}"));
+            lost.account.as_ref().map_or_else(String::new, |account| format!("; the equipment: {account}"));
         let why = format!("{}: {}{account}", lost.cause.words(), lost.evidence);
         notes.push(format!("disconnected at {:.1} s ({why}): {until}.", lost.t));
     }
     notes
 }
 
-/// Pauses, and which transport the study of 2003 recommends for such a path (SC-08).
+/// Note on the pauses of transfers, with the transport that the delay-spike study recommends for such a path (SC-08).
 fn choice(paused: &Paused) -> String {
     let Paused { pauses, lossy, rate_bps, window_segments } = *paused;
     let found = match pauses {

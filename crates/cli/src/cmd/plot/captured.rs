@@ -1,4 +1,5 @@
-//! Plot of a captured connection, with the analyser's verdicts.
+//! `williwaw plot` of a capture: time-sequence, RTT, throughput, outstanding and window pictures of a TCP
+//! connection or SCTP association, with the analyser's verdicts.
 
 use super::Kind;
 use super::output::Drawn;
@@ -37,20 +38,20 @@ pub(super) struct Captured {
 }
 
 impl Captured {
-    /// Bounds that were asked for, seconds.
+    /// Start and end of the requested time window, seconds from the first packet.
     pub(super) fn window(&self) -> [Option<f64>; 2] {
         [self.from, self.until]
     }
 
     /// Refuses these options for a scenario.
     pub(super) fn refuse(&self, file: &Path) -> Result<(), Failure> {
-        let said = [
+        let given = [
             ("--receiver", self.receiver.is_some()),
             ("--from", self.from.is_some()),
             ("--until", self.until.is_some()),
             ("--other-way", self.other_way),
         ];
-        match said.iter().find(|(_, said)| *said) {
+        match given.iter().find(|(_, given)| *given) {
             None => Ok(()),
             Some((option, _)) => Err(Failure::usage(
                 format!("{option} is for captures, and `{}` is none", file.display()),
@@ -60,7 +61,7 @@ impl Captured {
     }
 }
 
-/// Draws the chosen connection of the capture.
+/// Draws the selected connection of the capture.
 pub(super) fn run(all: &super::Args, console: &Console) -> Result<ExitStatus, Failure> {
     let args = &all.captured;
     if let (Some(from), Some(until)) = (args.from, args.until)
@@ -100,8 +101,8 @@ pub(super) fn run(all: &super::Args, console: &Console) -> Result<ExitStatus, Fa
     connection_picture(all, &view, number, console)
 }
 
-/// The capture, and the connections of the receiver's capture. The whole connection is analysed, because a verdict
-/// inside the window depends on packets before it.
+/// Reads the capture, and the connections of the receiver's capture. Whole connections are analysed, because a verdict
+/// inside the time window depends on earlier packets.
 fn read(
     all: &super::Args,
     which: &Which,
@@ -122,7 +123,7 @@ fn read(
     Ok((read, other.flows))
 }
 
-/// The connection with the most data; the first of several with equal amounts.
+/// Connection with the most data; the first of several with equal amounts.
 fn busiest<'a>(
     all: &super::Args,
     read: &'a source::Read,
@@ -194,7 +195,7 @@ fn frame(all: &super::Args, name: &str, start: Time) -> Result<(Frame, Vec<Panel
     Ok((Frame { title: name.to_owned(), layers, from, until }, counted))
 }
 
-/// Prints the JSON document, or caption and timeouts as text.
+/// Prints the JSON document, or caption and timeouts with overlapping lower-layer events as text.
 fn print(
     all: &super::Args,
     drawn: &Drawn,
@@ -210,7 +211,7 @@ fn print(
     console.data(under)
 }
 
-/// Writes the picture to every file that was asked for.
+/// Writes the picture to every requested file.
 fn write(
     all: &super::Args,
     drawn: &Drawn,
@@ -224,7 +225,7 @@ fn write(
     Ok(ExitStatus::Good)
 }
 
-/// The association of this number, or the largest.
+/// Association with the number in `flow`, or the largest one.
 fn largest<'a>(all: &'a [Association], flow: Option<&str>) -> Option<&'a Association> {
     let number = flow.and_then(|word| word.parse::<usize>().ok());
     match number {
@@ -268,7 +269,8 @@ fn association_picture(
     write(all, &drawn, &name, &provenance, console)
 }
 
-/// Whether the capture of the other end has the same connection here: the same ends, at the same numbers.
+/// Whether `other`, from the capture at the receiver, is this connection: equal endpoints, and initial sequence numbers
+/// no further apart than the data.
 fn twin(flow: &Flow, other: &Flow) -> bool {
     let same = flow.client == other.client && flow.server == other.server;
     let swapped = flow.client == other.server && flow.server == other.client;
@@ -281,7 +283,7 @@ fn twin(flow: &Flow, other: &Flow) -> bool {
     (same || swapped) && near(0) && near(1)
 }
 
-/// Which events of lower layers lie under which timeout, a line each.
+/// Text with one line for each timeout, and one for each lower-layer event that overlaps it.
 pub(super) fn under_text(under: &[TimeoutOverlap], layers: &[Layer]) -> String {
     let mut out = String::new();
     if layers.is_empty() {
@@ -311,7 +313,7 @@ pub(super) fn under_text(under: &[TimeoutOverlap], layers: &[Layer]) -> String {
     out
 }
 
-/// The picture as `williwaw-plot/1`.
+/// JSON of the picture, schema `williwaw-plot/1`.
 fn document(
     view: &View<'_>,
     drawn: &Drawn,

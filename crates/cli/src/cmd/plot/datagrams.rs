@@ -1,4 +1,4 @@
-//! Pictures of UDP and QUIC flows of a capture, and of a qlog's packets.
+//! `williwaw plot` of UDP and QUIC flows of a capture, and of the packets of a qlog.
 
 use super::Kind;
 use super::output::Drawn;

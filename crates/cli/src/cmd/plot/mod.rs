@@ -1,4 +1,4 @@
-//! `williwaw plot`: one flow as a picture, of a simulated repetition or of a capture.
+//! `williwaw plot`: picture of one flow, from a simulated repetition, a capture or a qlog.
 
 mod captured;
 mod datagrams;
@@ -77,7 +77,7 @@ enum Kind {
     Window,
 }
 
-/// By how much the receiver's trace is drawn higher than it is.
+/// Offset in sequence numbers of the receiver's trace, so that it is drawn above the sender's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Offset {
     Segments(u32),
@@ -93,7 +93,7 @@ fn offset(text: &str) -> Result<Offset, String> {
 }
 
 impl Offset {
-    /// Shifts the receiver's events in time.
+    /// Adds the offset to the sequence numbers of the receiver's trace, with a note in the subtitle.
     fn apply(self, picture: &mut report::Picture) {
         let (bytes, words) = match self {
             Offset::Segments(n) => (u64::from(n) * u64::from(picture.segment_bytes), format!("{n} segments")),
@@ -141,7 +141,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     }
 }
 
-/// Whether a file begins as pcap or pcapng does, in either byte order, or is packed as captures are.
+/// Whether a file begins with the magic number of pcap or pcapng, in either byte order, or of gzip.
 fn is_capture(path: &Path) -> bool {
     const MARKS: [u32; 4] = [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34, 0x0a0d_0d0a];
     let mut first = [0; 4];
@@ -152,7 +152,7 @@ fn is_capture(path: &Path) -> bool {
 }
 
 impl Args {
-    /// Everything that is to be written; a page where nothing is said.
+    /// Files to write with their formats; `plot.html` by default, none with `--json` alone.
     fn places(&self) -> Vec<(PathBuf, Format)> {
         let mut places: Vec<(PathBuf, Format)> = Vec::new();
         places.extend(self.svg.iter().map(|path| (path.clone(), Format::Svg)));
@@ -167,7 +167,7 @@ impl Args {
         places
     }
 
-    /// The layers below; `start` (s since 1970) is t = 0 for tables that count from 1970.
+    /// Lower-layer events of `--layers`; `start`, s since 1970, is t = 0 for tables that count from 1970.
     fn layers(&self, start: f64) -> Result<Vec<report::Layer>, Failure> {
         super::layers::read(&self.layers, start, true)
     }

@@ -1,4 +1,5 @@
-//! Output target and format of a plot.
+//! Output formats of a plot (HTML, SVG, PNG, xplot): format by file extension, drawing size, and rendering to
+//! a file.
 
 use crate::console::exit::Failure;
 use crate::console::streams::Console;
@@ -15,7 +16,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// Format by the extension of a file name.
+    /// Format by the file extension.
     pub(super) fn of(path: &Path) -> Result<Format, Failure> {
         let end = path.extension().map(|e| e.to_string_lossy().to_lowercase());
         Ok(match end.as_deref() {
@@ -33,7 +34,7 @@ impl Format {
     }
 }
 
-/// Width and height.
+/// Parses width and height, pixels: `900x640`.
 pub(super) fn size(text: &str) -> Result<(u32, u32), String> {
     let parts = text.split_once('x').and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
     parts
@@ -41,7 +42,7 @@ pub(super) fn size(text: &str) -> Result<(u32, u32), String> {
         .ok_or_else(|| format!("`{text}` is no size such as 900x640; at least 320x240, at most 10000x10000"))
 }
 
-/// Content of a picture.
+/// A picture to write.
 pub(super) enum Drawn {
     Sequence(Box<Picture>),
     Chart(Box<Chart>),
@@ -62,7 +63,7 @@ impl Drawn {
         }
     }
 
-    /// Writes it.
+    /// Writes the picture to a file.
     pub(super) fn write(
         &self,
         path: &Path,
@@ -103,7 +104,7 @@ impl Drawn {
     }
 }
 
-/// The drawing as dots, two for each of its pixels, so that it stays sharp where it is shown larger.
+/// PNG of the drawing at twice its size, so that it stays sharp when enlarged.
 #[cfg(feature = "png")]
 fn png(svg: &str, console: &Console) -> Result<Vec<u8>, Failure> {
     use resvg::tiny_skia::{Pixmap, Transform};
@@ -118,7 +119,7 @@ fn png(svg: &str, console: &Console) -> Result<Vec<u8>, Failure> {
             "this machine has no fonts: the picture has no words; .svg and .html have them",
         );
     }
-    // The font of the drawing may be missing; any sans-serif font will do.
+    // Without the font of the drawing, any sans-serif font is used.
     let face =
         options.fontdb.faces().find(|face| face.families.iter().any(|(name, _)| name.contains("Sans")));
     if let Some(name) = face.and_then(|face| face.families.first()).map(|(name, _)| name.clone()) {
@@ -133,7 +134,7 @@ fn png(svg: &str, console: &Console) -> Result<Vec<u8>, Failure> {
 }
 
 #[cfg(not(feature = "png"))]
-fn png(_svg: &str, _talk: &Console) -> Result<Vec<u8>, Failure> {
+fn png(_svg: &str, _console: &Console) -> Result<Vec<u8>, Failure> {
     Err(Failure::machine(
         "this williwaw was built without PNG",
         "write it as .svg, or build it with PNG: cargo build --release",

@@ -1,4 +1,5 @@
-//! Plot of a simulated repetition, which is run again with its trace.
+//! `williwaw plot` of a simulated repetition, run again with its trace: picture of a flow, event table of the
+//! path, Perfetto timeline.
 
 use super::output::Drawn;
 use crate::console::exit::{ExitStatus, Failure};
@@ -47,9 +48,9 @@ pub(super) struct Simulated {
 }
 
 impl Simulated {
-    /// Refuses what means nothing for a capture.
+    /// Refuses options that do not apply to a capture.
     pub(super) fn refuse(&self, file: &Path) -> Result<(), Failure> {
-        let said = [
+        let given = [
             ("--rep", self.rep > 0),
             ("--cell", self.cell > 0),
             ("--seed", self.seed.is_some()),
@@ -59,7 +60,7 @@ impl Simulated {
             ("--linux", self.linux.is_some()),
             ("--look", self.look.is_some()),
         ];
-        match said.iter().find(|(_, said)| *said) {
+        match given.iter().find(|(_, given)| *given) {
             None => Ok(()),
             Some((option, _)) => Err(Failure::usage(
                 format!("{option} does not apply to a capture, and `{}` is one", file.display()),
@@ -70,7 +71,7 @@ impl Simulated {
 }
 
 impl Simulated {
-    /// Plays the repetition again, with kernels where the scenario has them, and draws a flow of it.
+    /// Plays the repetition again, with kernels if the scenario has any, and draws the flow.
     fn picture(&self, model: &Model, flow: usize) -> Result<Picture, Failure> {
         if let Some(node) = model.nodes.iter().find(|node| node.wire.is_some()) {
             return Err(Failure::wire(&node.name));
@@ -81,15 +82,16 @@ impl Simulated {
         if lab::sweep::guest(model).is_none() {
             return Ok(lab::picture::picture(model, self.rep, flow));
         }
-        let wish = KernelOptions { linux: self.linux.clone(), look: self.look, patience: self.patience };
-        let stage = KernelPlayer::for_models(std::iter::once(model), &wish)?;
+        let kernel_options =
+            KernelOptions { linux: self.linux.clone(), look: self.look, patience: self.patience };
+        let stage = KernelPlayer::for_models(std::iter::once(model), &kernel_options)?;
         let mut pictures = stage.pictures(model, self.rep)?;
         Ok(pictures.swap_remove(flow).1)
     }
 }
 
 impl Simulated {
-    /// Writes the timeline of the repetition.
+    /// Writes the Perfetto timeline of the repetition; an error for real kernels and programs.
     fn timeline(&self, model: &Model, picture: &Picture, path: &Path) -> Result<(), Failure> {
         if let Some(real) = lab::sweep::real(model) {
             return Err(Failure::usage(
@@ -179,7 +181,7 @@ pub(super) fn run(all: &super::Args, console: &Console) -> Result<ExitStatus, Fa
     Ok(ExitStatus::Good)
 }
 
-/// Events of the path: shaded intervals, and losses by element.
+/// Events of the path as layers: shaded intervals (gates, states), and losses by element.
 fn below(picture: &Picture) -> Vec<Layer> {
     let mut layers: Vec<Layer> = Vec::new();
     let mut add = |name: &str, event: LayerEvent| match layers.iter_mut().find(|l| l.name == name) {
@@ -220,7 +222,7 @@ fn source(all: &super::Args) -> Result<(Input, Option<u64>), Failure> {
     Ok((files::read(&all.file, &args.changes.set)?, args.seed))
 }
 
-/// Flows that a refusal names.
+/// Maximum number of flows named in an error.
 const NAMED: usize = 12;
 
 fn flow(model: &Model, name: Option<&str>) -> Result<usize, Failure> {

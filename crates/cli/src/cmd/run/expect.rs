@@ -1,6 +1,4 @@
-//! Evaluation of `[expect]` on every cell of the grid.
-//!
-//! Every line of `[expect]` against every cell of the grid.
+//! Evaluation of the expectations of `[expect]` on every cell of the grid.
 
 use crate::console::streams::Console;
 use crate::output::labels;
@@ -11,21 +9,21 @@ use scenario::metric::Statistic;
 use scenario::model::Expectation;
 use serde_json::{Value, json};
 
-/// Most failures printed one by one.
-const TOLD: usize = 10;
+/// Maximum number of failures printed one by one.
+const MOST_PRINTED: usize = 10;
 
-/// One expectation held against one cell.
+/// Result of one expectation in one cell.
 #[derive(Clone, Debug)]
 pub(crate) struct ExpectationResult {
     pub(crate) cell: u32,
     pub(crate) params: Vec<(String, String)>,
     pub(crate) expectation: Expectation,
-    /// None where no repetition gave the number.
+    /// Measured statistic; `None` if no repetition has a value.
     pub(crate) measured: Option<f64>,
     pub(crate) holds: bool,
 }
 
-/// Tests the expectations of a cell.
+/// Evaluates the expectations of a cell.
 pub(crate) fn judge(model: &Model, header: &Header, summary: &CellSummary) -> Vec<ExpectationResult> {
     let of = |expectation: &Expectation| {
         let metrics = match expectation.flow {
@@ -71,10 +69,10 @@ fn number(summary: Option<&Summary>, statistic: Statistic) -> Option<f64> {
     }
 }
 
-/// Prints the failures, or that there are none.
+/// Prints the failed expectations, and how many hold.
 pub(crate) fn tell(verdicts: &[ExpectationResult], console: &Console) {
     let failed: Vec<&ExpectationResult> = verdicts.iter().filter(|verdict| !verdict.holds).collect();
-    for verdict in failed.iter().take(TOLD) {
+    for verdict in failed.iter().take(MOST_PRINTED) {
         console.complaint("expectation failed", &verdict.sentence());
     }
     match (verdicts.len(), failed.len()) {
@@ -87,7 +85,7 @@ pub(crate) fn tell(verdicts: &[ExpectationResult], console: &Console) {
 }
 
 impl ExpectationResult {
-    /// Expected value, measured value, and place.
+    /// Sentence with expected value, measured value, and cell.
     pub(crate) fn sentence(&self) -> String {
         let Expectation { key, comparison, bound, .. } = &self.expectation;
         let measured = match self.measured {
@@ -99,7 +97,7 @@ impl ExpectationResult {
         format!("{key} {} {}: {measured}{place}", comparison.name(), digits(*bound))
     }
 
-    /// For programs.
+    /// JSON of the result.
     pub(crate) fn document(&self) -> Value {
         json!({
             "key": self.expectation.key,
@@ -112,7 +110,7 @@ impl ExpectationResult {
     }
 }
 
-/// Enough digits to see on which side of a bound a number lies.
+/// Number with enough digits to compare it with a bound.
 fn digits(x: f64) -> String {
     if x == x.trunc() && x.abs() < 1e15 { format!("{x:.0}") } else { format!("{x:.4}") }
 }

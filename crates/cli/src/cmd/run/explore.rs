@@ -1,4 +1,5 @@
-//! Explorable report of a grid: every cell's numbers, and pictures of its typical and worst repetition.
+//! Interactive report of a grid (`explore.html`): numbers of every cell, and pictures of the repetitions with
+//! the median and the largest value.
 
 use super::plan::Plan;
 use crate::console::exit::Failure;
@@ -10,10 +11,11 @@ use results::cells::CellSummary;
 use results::source::Source;
 use std::collections::BTreeMap;
 
-/// Metric that orders the repetitions: the first one measured.
+/// Metrics that order the repetitions, the first measured one first.
 const MAIN: [&str; 3] = ["completion_time_s", "download_time_s", "throughput_bps"];
 
-/// The page of a grid whose repetitions can be played again in virtual time; none for a single cell.
+/// Page of a grid whose repetitions can be played again in virtual time; `None` for a single cell, a grid too large for
+/// memory, or real kernels and programs.
 pub(crate) fn explore(
     plan: &Plan,
     sweep: &Sweep,
@@ -66,10 +68,10 @@ pub(crate) fn explore(
     }))
 }
 
-/// The axes with their values in the order of the grid.
+/// Axes with their values in the order of the grid.
 fn axes(sweep: &Sweep) -> Vec<Axis> {
     let keys: Vec<&str> = sweep.cells.held()[0].params.iter().map(|(key, _)| key.as_str()).collect();
-    // An axis of several paths is called by the first.
+    // An axis of several paths has the name of the first path.
     let first: Vec<&str> = keys.iter().map(|key| key.split(',').next().unwrap_or(key).trim()).collect();
     let names = labels::short(&first);
     let mut axes: Vec<Axis> = names.into_iter().map(|name| Axis { name, values: Vec::new() }).collect();
@@ -102,7 +104,7 @@ fn variant(
     }
 }
 
-/// Pictures of the repetition nearest to the median and of the one with the largest value.
+/// Pictures of the repetition nearest to the median and of the repetition with the largest value.
 fn pictures(
     sweep: &Sweep,
     cell: &CellSummary,

@@ -1,4 +1,5 @@
-//! `williwaw run`: a scenario, or its whole grid, in virtual time.
+//! `williwaw run`: repetitions of a scenario or its grid in virtual time, with run folder, results in memory
+//! or on disk, output, and continuation.
 
 mod expect;
 mod explore;
@@ -124,7 +125,8 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
-    let wish = KernelOptions { linux: args.linux.clone(), look: args.look, patience: args.patience };
+    let kernel_options =
+        KernelOptions { linux: args.linux.clone(), look: args.look, patience: args.patience };
     let again = [
         ("--pcap", args.pcap.is_some()),
         ("--xplot", args.xplot.is_some()),
@@ -136,7 +138,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     let watch = Stopwatch::start();
     let sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
     let mut sweep = sweep.only(plan.shard.map_or(ShardPart::WHOLE, ShardPart::from));
-    let mut stage = KernelPlayer::of(&sweep, &wish)?;
+    let mut stage = KernelPlayer::of(&sweep, &kernel_options)?;
     let processes = LinkProcesses::of(&sweep, plan.shuffle_ties, again)?;
     let mut kept = RunStore::open(&plan)?;
     if let (Some(stage), Some(kept)) = (&mut stage, &kept) {
@@ -152,7 +154,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
             with(&SweepControl { progress: &progress, stop, jobs, shuffle_ties, player })
         })
     };
-    // Of kernels the numbers of commands become known only afterwards; few rows without a folder are no load.
+    // Metrics of commands in kernels are known only after the run, and few rows without a folder fit into memory.
     let few = sweep.total().saturating_mul(plan.input.scenario.first().flows.len() as u64) <= FEW;
     let ran = match &mut kept {
         Some(kept) if stage.is_none() => {
@@ -214,12 +216,12 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     Ok(end)
 }
 
-/// Rows of flows that are held in memory where no folder was asked for: some 40 MB.
+/// Maximum number of rows kept in memory in a run without folder: about 40 MB.
 const FEW: u64 = 20_000;
-/// Cells that a table on the terminal or in a report shows at most.
+/// Maximum number of cells in a table on the terminal or in a report.
 const SHOWN: usize = 1000;
 
-/// The results of a run, in memory or in its table.
+/// Rows of a run, in memory or in the table of the run folder.
 struct Results {
     complete: bool,
     kind: Kind,
@@ -231,7 +233,7 @@ enum Kind {
 }
 
 impl Results {
-    /// Of a table, which may hold repetitions beyond those that were asked for: then the others are picked out.
+    /// Results from a table; with `beyond`, the table has repetitions beyond the sweep, which are left out.
     fn of(table: Table, beyond: bool, sweep: &Sweep, complete: bool) -> Result<Results, Failure> {
         if !beyond {
             return Ok(Results { complete, kind: Kind::Table(Box::new(table)) });
@@ -254,7 +256,7 @@ impl Results {
     }
 }
 
-/// The run's folder and its record.
+/// Run folder and its record.
 pub(crate) struct RunStore {
     pub(crate) folder: RunFolder,
     pub(crate) record: Record,
@@ -291,8 +293,8 @@ impl RunStore {
         }
     }
 
-    /// The table is written when all repetitions are finished. Until then the journal stays, for continuation, and the
-    /// table of finished repetitions exists only in this process.
+    /// Writes the record and, if all repetitions are finished, the table. Otherwise the journal stays for continuation,
+    /// and the returned table of finished repetitions exists only in this process.
     pub(crate) fn close(&mut self, complete: bool, seconds: f64) -> Result<Table, Failure> {
         let table = if complete {
             self.folder.close()?
@@ -307,18 +309,18 @@ impl RunStore {
     }
 }
 
-/// Results.
+/// Results of a run, with what their output needs.
 pub(crate) struct RunResults<'a> {
     pub(crate) sweep: &'a Sweep,
     pub(crate) source: Source<'a>,
     pub(crate) complete: bool,
     pub(crate) path: Option<&'a Path>,
     pub(crate) plan: &'a Plan,
-    /// The verb, to continue with.
+    /// Name of the verb, for the command that continues the run.
     pub(crate) verb: &'static str,
-    /// Further keys of the verb in the document.
+    /// Further keys of the JSON document.
     pub(crate) more: Vec<(&'static str, Value)>,
-    /// The kernels in virtual time, if there are any.
+    /// Player of kernels in virtual time, if any.
     pub(crate) stage: Option<KernelPlayer>,
     /// Picture of the first repetition, drawn in real time, with the number of its cell.
     pub(crate) drawn: Option<(usize, Picture)>,
@@ -329,9 +331,9 @@ impl RunResults<'_> {
         self.source.header()
     }
 
-    /// Data on stdout, verdicts on stderr. Cells are summed up one after another.
+    /// Prints data on stdout and verdicts on stderr, and returns the exit status. Cells are summarised one by one.
     pub(crate) fn show(&self, console: &Console) -> Result<ExitStatus, Failure> {
-        // Expectations are about the whole sweep.
+        // A shard alone cannot be judged: expectations are about the whole sweep.
         let expects = self.sweep.cells.held().iter().any(|cell| !cell.model.expect.is_empty());
         let judged = expects && self.complete && self.plan.shard.is_none();
         let mut verdicts: Vec<ExpectationResult> = Vec::new();
@@ -376,7 +378,7 @@ impl RunResults<'_> {
         })
     }
 
-    /// Summaries of the cells that are shown; `each` sees all of them.
+    /// Summaries of the cells to show; `each` is called with the summary of every cell.
     fn summaries(&self, each: &mut dyn FnMut(&CellSummary)) -> Result<Vec<CellSummary>, Failure> {
         let mut shown = Vec::new();
         self.source.each_cell(&mut |summary| {
@@ -389,7 +391,7 @@ impl RunResults<'_> {
         Ok(shown)
     }
 
-    /// Which cells a table has not.
+    /// Note on the cells that a table leaves out; `None` if it shows all.
     fn left_out(&self, shown: usize) -> Option<String> {
         let all = self.header().cells.len();
         (shown < all).then(|| {
@@ -397,7 +399,7 @@ impl RunResults<'_> {
         })
     }
 
-    /// Keys of the document behind the cells.
+    /// Keys of the JSON document that follow the cells.
     fn behind(&self, verdicts: &[ExpectationResult]) -> Map<String, Value> {
         let mut document = Map::new();
         let mut put = |key: &str, value: Value| document.insert(key.to_owned(), value);
@@ -424,8 +426,8 @@ impl RunResults<'_> {
         document
     }
 
-    /// Pictures of the first flow in repetition 0 of some cells. A repetition in real time was drawn when it was
-    /// played; others are played again with their trace.
+    /// Pictures of the first flow in repetition 0 of some cells. A picture in real time was drawn during the run; in
+    /// virtual time the repetition is played again with its trace.
     fn pictures(&self) -> Result<Vec<(usize, Picture)>, Failure> {
         if self.verb == "emulate" {
             return Ok(self.drawn.clone().into_iter().collect());
@@ -435,7 +437,7 @@ impl RunResults<'_> {
             let Some(prepared) = self.sweep.cells.good(index) else { continue };
             let model = &prepared.model;
             let picture = match &self.stage {
-                // The program of a hop is not run again.
+                // A program that serves a hop is not started again.
                 _ if model.flows.is_empty() || !model.processes.is_empty() => None,
                 Some(stage) if lab::sweep::real(model).is_some() => {
                     stage.pictures(model, 0)?.into_iter().next().map(|(_, picture)| picture)
@@ -467,7 +469,7 @@ impl RunResults<'_> {
         Ok(())
     }
 
-    /// Progress, location of the results, and the command to continue.
+    /// Prints duration, location of the results, and the command that continues the run.
     pub(crate) fn close(&self, console: &Console, watch: &Stopwatch) -> Result<(), Failure> {
         if !self.complete {
             let (mut done, total) = (0u64, self.sweep.total());
@@ -506,10 +508,10 @@ impl RunResults<'_> {
     }
 }
 
-/// Judges the expectations of a cell.
+/// Function that evaluates the expectations of a cell.
 type Judge<'a> = &'a mut dyn FnMut(&CellSummary, &mut Vec<ExpectationResult>);
 
-/// The document of a run, whose cells are made while it is written.
+/// JSON document of a run, whose cells are converted while it is written.
 struct Document<'a> {
     found: &'a RunResults<'a>,
     judge: RefCell<(Judge<'a>, &'a mut Vec<ExpectationResult>)>,
@@ -540,7 +542,7 @@ impl Serialize for Document<'_> {
     }
 }
 
-/// A path as a shell takes it.
+/// Path quoted for a shell.
 fn shell(path: &Path) -> String {
     let text = path.display().to_string();
     let safe = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);

@@ -1,6 +1,5 @@
-//! HTML report of a run: table, bars, time-sequence pictures.
-//!
-//! The table, the means as bars, and a few repetitions as time-sequence pictures, chosen across the grid.
+//! HTML report of a run: table, bars of the means, cell networks, and time-sequence pictures of repetitions
+//! spread over the grid.
 
 use super::plan::Plan;
 use crate::output::VERSION;
@@ -10,16 +9,14 @@ use lab::sweep::Sweep;
 use report::{Bar, BarGroup, Bars, Item, Page, Picture, Section, Table};
 use results::cells::CellSummary;
 
-/// Most repetitions drawn.
+/// Maximum number of repetitions drawn.
 const PICTURES: usize = 6;
-/// Most bars drawn.
+/// Maximum number of bars drawn.
 const BARS: usize = 48;
-/// Metric of the bars, if measured.
+/// Metrics of the bars, as far as measured.
 const BAR_METRICS: &[&str] = &["download_time_s", "throughput_bps"];
 
-/// The page of a run.
-///
-/// `pictures` holds cells by number, each with the picture of its first flow in repetition 0.
+/// Page of a run; `drawn` has cell numbers, each with the picture of the cell's first flow in repetition 0.
 pub(crate) fn page(plan: &Plan, sweep: &Sweep, cells: &[CellSummary], drawn: Vec<(usize, Picture)>) -> Page {
     let scenario = &plan.input.scenario;
     let title = if scenario.title().is_empty() { scenario.name() } else { scenario.title() };
@@ -62,7 +59,7 @@ fn repetitions(n: u32) -> String {
     if n == 1 { "1 repetition".to_owned() } else { format!("{n} repetitions") }
 }
 
-/// A board as a table of a page.
+/// Table of a page from a text table.
 pub(crate) fn table(title: &str, board: &TextTable) -> Table {
     Table {
         title: title.to_owned(),
@@ -76,13 +73,13 @@ pub(crate) fn table(title: &str, board: &TextTable) -> Table {
     }
 }
 
-/// A cell's text: the interval on a line of its own, and no other break.
+/// Text of a table cell: a line break before the interval, and no other break.
 fn set(text: &str) -> String {
     text.replacen(" ± ", "\n± ", 1).replace(' ', "\u{a0}")
 }
 
-/// Bars of one metric: the last axis of the grid side by side, those before it as groups, and a chart
-/// of its own for each value of the first of three.
+/// Bars of one metric: values of the last axis of the grid side by side, of the axes before it as groups; with two or
+/// more axes before it, one chart for each value of the first.
 fn bars(metric: &str, sweep: &Sweep, cells: &[CellSummary]) -> Option<Vec<Bars>> {
     let column = sweep.header.column(metric)?;
     if !(2..=BARS).contains(&cells.len()) || !cells.iter().all(|cell| cell.metrics[column].is_some()) {
@@ -123,21 +120,21 @@ fn bars(metric: &str, sweep: &Sweep, cells: &[CellSummary]) -> Option<Vec<Bars>>
     Some(charts)
 }
 
-/// The values of these axes, without their names.
+/// Values of grid axes without their names.
 fn values(params: &[(String, String)]) -> String {
     labels::apart(params).into_iter().map(|(_, value)| value).collect::<Vec<_>>().join(", ")
 }
 
-/// The cells of a grid that are drawn: spread evenly over it, the first and the last among them.
+/// Numbers of the cells that are drawn: evenly spread over the grid, with the first and the last.
 pub(crate) fn chosen(cells: usize) -> Vec<usize> {
     spread(cells, PICTURES)
 }
 
-/// Networks of cells of the first cell of the grid that has one: map, distributions, load over time.
+/// Section on the cell networks of the first grid cell that has any: map, distributions, load over time.
 fn networks(sweep: &Sweep) -> Option<Section> {
     let tables = sweep.tables.as_ref()?;
     let at = sweep.cells.held().iter().position(|cell| !cell.model.systems.is_empty())?;
-    // Of a large grid the cells at hand have other numbers, but for the first.
+    // In a large grid, only the first cell in memory has its index as position.
     if at > 0 && sweep.cells.len() > sweep.cells.held().len() {
         return None;
     }
@@ -199,7 +196,7 @@ fn pictures(sweep: &Sweep, drawn: Vec<(usize, Picture)>) -> Section {
     }
 }
 
-/// At most `most` of the numbers below `n`, evenly spread, the first and the last among them.
+/// At most `most` numbers below `n`, evenly spread, with the first and the last.
 fn spread(n: usize, most: usize) -> Vec<usize> {
     if n <= most {
         return (0..n).collect();

@@ -1,6 +1,5 @@
-//! Plan of a `run`: scenario, defaults, contradictory arguments.
-//!
-//! The scenario read, defaults filled in, contradictions refused before anything is made or started.
+//! Plan of `run` and `emulate` from their arguments: scenario, defaults, outputs, run folder, shard;
+//! conflicting arguments are refused before anything is created or started.
 
 use super::Args;
 use crate::console::exit::Failure;
@@ -23,12 +22,12 @@ pub(crate) struct Plan {
     pub(crate) input: Input,
     pub(crate) repetitions: u32,
     pub(crate) seed: u64,
-    /// The seed as the user gave it, which also replaces seeds that the grid varies.
+    /// Seed given by the user, which also replaces seeds of the grid.
     pub(crate) given_seed: Option<u64>,
-    /// Threads; 0: one for each core.
+    /// Number of threads; 0: one per core.
     pub(crate) jobs: usize,
     pub(crate) shuffle_ties: Option<u64>,
-    /// The share of the sweep that is run; none: all of it.
+    /// Shard of the sweep to run; `None`: the whole sweep.
     pub(crate) shard: Option<Shard>,
     pub(crate) place: ResultPlace,
     pub(crate) output: Output,
@@ -41,20 +40,20 @@ pub(crate) struct Plan {
 /// Location of results.
 #[derive(Debug)]
 pub(crate) enum ResultPlace {
-    /// Nowhere.
+    /// Results are not kept.
     None,
-    /// In a new folder with a name of our choice.
+    /// New folder under `runs`.
     Fresh,
-    /// In this folder, which holds no run yet.
+    /// This folder, which has no run yet.
     New(PathBuf),
-    /// In this folder, which holds the beginning of the run.
+    /// This folder, with the record of the run to continue.
     Resumed(PathBuf, Box<Record>),
 }
 
 /// Content of stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// The table, as text or for a paper.
+    /// The table, as terminal text, Markdown or LaTeX.
     Table(Style),
     /// One JSON document.
     Json,
@@ -63,7 +62,7 @@ pub(crate) enum Output {
 }
 
 impl Plan {
-    /// Interprets the arguments. Requests confirmation of a very large run.
+    /// Plan of the arguments. Asks the user to confirm a very large run.
     pub(crate) fn of(mut args: Args, console: &Console) -> Result<Plan, Failure> {
         args.sort_out();
         let (output, csv) = output(&args)?;
@@ -78,7 +77,7 @@ impl Plan {
             repetitions,
             seed: args.draws.seed.or(record.map(|r| r.seed)).unwrap_or(run.seed),
             given_seed: args.draws.seed.or(record.map(|r| r.seed).filter(|seed| *seed != run.seed)),
-            jobs: args.threads.wished(),
+            jobs: args.threads.count(),
             shuffle_ties: args.shuffle_ties.or(record.and_then(|r| r.shuffle_ties)),
             shard: shard(args.shard, record.map(|r| &**r))?,
             output,
@@ -101,7 +100,7 @@ impl Plan {
             return Err(Failure::wire(&node.name));
         }
         if args.metrics.is_none() && !model.commands.is_empty() {
-            // Of a command there is one number, and those of several mean nothing together.
+            // A command has only a duration, and durations of several commands have no meaningful mean.
             plan.choice.flows |= model.commands.len() + model.flows.len() > 1;
             let bare = model.flows.is_empty() && !numbers::any(model);
             plan.choice.metrics = bare.then(|| vec!["completion_time_s".to_owned()]);
@@ -147,8 +146,7 @@ impl Plan {
 }
 
 impl Args {
-    /// An option that may stand without a value takes the word after it; where that was the
-    /// scenario, it is given back.
+    /// Repairs a scenario that was parsed as the optional value of `--csv` or `--resume` before it.
     fn sort_out(&mut self) {
         if self.file.is_none() {
             let scenario = |word: &mut Option<Option<PathBuf>>| match word {
@@ -175,7 +173,7 @@ fn output(args: &Args) -> Result<(Output, Option<PathBuf>), Failure> {
     }
 }
 
-/// The shard that was asked for, which must be that of a folder to resume.
+/// Requested shard; an error if it differs from the shard of the folder to resume.
 fn shard(asked: Option<Shard>, record: Option<&Record>) -> Result<Option<Shard>, Failure> {
     let Some(record) = record else { return Ok(asked) };
     let kept = record.shard()?;
@@ -228,7 +226,7 @@ fn source(args: &Args) -> Result<(Input, ResultPlace), Failure> {
     }
 }
 
-/// Asks before a run that may be a slip.
+/// Asks before a run whose size may be a mistake; an error without confirmation.
 pub(crate) fn ask(scenario: &Scenario, repetitions: u32, console: &Console) -> Result<(), Failure> {
     let cost = scenario.cost();
     let more = f64::from(repetitions) / f64::from(cost.repetitions.max(1));
@@ -244,7 +242,7 @@ pub(crate) fn ask(scenario: &Scenario, repetitions: u32, console: &Console) -> R
     Err(Failure::usage("the run was not started", "--yes starts it without asking"))
 }
 
-/// A scenario with its own number of repetitions; affects the wording of the question only.
+/// Scenario with another number of repetitions, for the wording of the question.
 fn with_repetitions(scenario: &Scenario, repetitions: u32) -> Option<Scenario> {
     let mut set: Vec<String> =
         scenario.overrides().iter().map(|(key, value)| format!("{key}={value}")).collect();
