@@ -1,4 +1,5 @@
-//! Runs the experiments of one group and prints values and claims: `reproduce GROUP [ID-part]`.
+//! Published experiments of one group, with measured values and verdicts on claims: `reproduce GROUP
+//! [ID-part]`.
 
 use lab::reproduce::{Laboratory, Settings, list, quiet};
 use lab::sweep::SweepControl;
