@@ -1,5 +1,5 @@
-//! Table of the published experiments: every folder of `experiments/` that has a `claims.toml` is a group, and every
-//! `.toml` file in it becomes part of the program. A new group needs no list.
+//! Build script: table of published experiments. Each folder of `experiments/` with a `claims.toml` is a
+//! group, and each `.toml` file in it is compiled into the program.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

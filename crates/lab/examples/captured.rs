@@ -1,4 +1,4 @@
-//! Cost of a capture: `captured FILE run|discard|stream|whole [FOLDER]`.
+//! Measurement of the cost of a packet capture: `captured FILE run|discard|stream|whole [FOLDER]`.
 //!
 //! Runs the first repetition of a scenario's first cell: without a capture (`run`), with captures streamed into
 //! nothing (`discard`) or into FOLDER (`stream`), or with all packets kept in memory until the end (`whole`). Prints

@@ -1,5 +1,5 @@
-//! Runs the first cell of a scenario file and prints mean, least and greatest of every metric: `measure FILE
-//! [key=value]...`; with `probes=yes` also the means over the repetitions of what traces show.
+//! Metrics of the first cell of a scenario file, with mean, minimum and maximum over repetitions: `measure
+//! FILE [key=value]...`. With `probes=yes` also the means of trace probes.
 
 use lab::once::{Options, run_once};
 use scenario::metric::Metric;

@@ -1,6 +1,7 @@
-//! The claim: a scenario gives equal bits on every machine and in every build, debug and release. Each case below is
-//! run with its whole trace and all measures folded into one hash, recorded here. When results are meant to change,
-//! the new hashes come from the failing test, and the change belongs into the changelog.
+//! Test of equal bits: a scenario gives equal results on every machine and in every build, debug and release.
+//! Each case is run with its whole trace and all metrics folded into one hash, recorded in this file. If
+//! results are meant to change, the new hashes are printed by the failing test, and the change is recorded in
+//! the changelog.
 
 use base::event::Value;
 use base::rng::{fnv1a, mix};

@@ -1,6 +1,6 @@
-//! A capture of a simulated repetition: its packets are those of the model, and its comments state the truth. Other
-//! programs (tshark, capinfos, tcptrace) accept it and agree with its counts; where they are absent the test reports
-//! this.
+//! Tests of the capture of a simulated repetition: its packets are those of the model, and its comments state
+//! the ground truth. Other programs (tshark, capinfos, tcptrace) accept it and agree with its counts; without
+//! them the test reports this.
 
 use base::wire::checksum::Sum;
 use base::wire::{TCP, UDP, flag};

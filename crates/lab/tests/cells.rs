@@ -1,4 +1,4 @@
-//! Networks of cells from scenario files: populations, weather, wrong files, table IV.
+//! Tests of networks of cells from scenario files: populations, weather, invalid files, table IV.
 
 use base::dist::Sampler;
 use base::rng::Seed;

@@ -1,5 +1,5 @@
-//! The claim: the channel's keys have their documented effect, in a whole run with a sender that reacts. The
-//! arithmetic of each part is in the tests of the path; here are the catalogue's features as keys of a scenario.
+//! Tests of the channel's scenario keys: each has its documented effect in a whole run with a sender that
+//! reacts. The arithmetic of each part is tested in the crate `path`.
 
 use base::Time;
 use base::event::Event;

@@ -1,5 +1,5 @@
-//! Congestion managers of receiving and sending hosts while they run: priorities that change (CM-07), and one congestion
-//! window for the connections of a host (RFC 3124, CM-10). Figures stand beside their closed forms.
+//! Tests of congestion managers in running hosts: receiver priorities that change (CM-07), and one congestion
+//! window for the connections of a host (RFC 3124, CM-10). Results are compared with closed forms.
 
 use base::Time;
 use base::event::{Event, Record};

@@ -1,4 +1,4 @@
-//! The claim: each congestion control follows its specification on a path.
+//! Tests of congestion controls on a path: each follows its specification.
 
 use base::event::Event;
 use lab::once::{Options, RunOutcome, run_once};

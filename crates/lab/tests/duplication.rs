@@ -1,4 +1,4 @@
-//! Duplication of packets as an impairment (NS-19), and what D-SACK, F-RTO and Eifel make of it: the studies ask for both
+//! Tests of packet duplication as an impairment (NS-19), and of its effect on D-SACK, F-RTO and Eifel
 //! ("Improving the Responsiveness of TCP", section II.C; "TCP in the Presence of Delay Spikes", section 2.1).
 
 use base::event::Event;

@@ -1,5 +1,5 @@
-//! The claim: scenario keys have their documented effect. Each test runs a small scenario through the public interface
-//! and names the catalogue features whose behaviour it shows.
+//! Tests of scenario keys: each has its documented effect. A test runs a small scenario through the public
+//! interface and names the catalogue features whose behaviour it shows.
 
 use lab::once::{Options, RunOutcome, run_once};
 use lab::picture::picture;

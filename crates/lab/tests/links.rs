@@ -1,5 +1,5 @@
-//! Links and the segments that they carried without need: the share for each link and for each flow, against the events of
-//! the run.
+//! Tests of unneeded segments on links: the share for each link and for each flow, against the events of the
+//! run.
 
 use base::Time;
 use base::event::Event;

@@ -1,5 +1,5 @@
-//! The claim: background load and queue management have their documented effect. Background load, RED and its adaptive
-//! form, header compression, flows side by side; each test names its catalogue features.
+//! Tests of background load, RED and adaptive RED, header compression and concurrent flows in scenarios. Each
+//! test names its catalogue features.
 
 use lab::once::{Options, RunOutcome, run_once};
 use lab::probe;

@@ -1,6 +1,6 @@
-//! The claim: with the profile `ns2-2001` a transfer over a link suspended by delay spikes equals that of ns-2.35,
-//! packet for packet. `data/ns2/README.md` describes the recordings, `docs/ns2-agreement.md` the settings and the
-//! differences.
+//! Test of agreement with ns-2.35: with the profile `ns2-2001` a transfer over a link suspended by delay
+//! spikes is equal, packet for packet. `data/ns2/README.md` describes the recordings, `docs/ns2-agreement.md`
+//! the settings and the differences.
 
 use base::Time;
 use base::event::{Event, Record};

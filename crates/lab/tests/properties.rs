@@ -1,6 +1,5 @@
-//! The claim: in every scenario all packets are accounted for. Packets and bytes are conserved, the counters are the
-//! fold of the trace, time never decreases, windows are kept, transfers end, and a scenario gives equal bits with
-//! every output option.
+//! Property tests of runs: packets and bytes are conserved, counters equal the trace, time never decreases,
+//! windows are respected, transfers end, and a scenario gives equal bits with every output option.
 
 use base::event::{Event, Record};
 use base::packet::DropReason;

@@ -1,5 +1,5 @@
-//! Radio taps of a capture in other eyes: tshark's gsm_rlcmac, llcgprs, sndcp and bssgp dissectors read every block
-//! and frame. Without tshark the test reports this.
+//! Tests of a capture's radio taps with tshark: its dissectors gsm_rlcmac, llcgprs, sndcp and bssgp read
+//! every block and frame. Without tshark the test reports this.
 
 use capture::Reader;
 use lab::capture::capture;

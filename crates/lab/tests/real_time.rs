@@ -1,5 +1,5 @@
-//! The claim: transports for real-time data beside each other: TFRC shares with TCP, ATP and SR-RTP run over DCCP, ECN
-//! marks avoid the cost of drops, classes and profiles set delays. Each test names its catalogue features.
+//! Tests of transports for real-time data: TFRC shares with TCP, ATP and SR-RTP run over DCCP, ECN marks
+//! avoid the cost of drops, classes and profiles set delays. Each test names its catalogue features.
 
 use lab::once::{Options, RunOutcome, run_once};
 use scenario::metric::Metric;

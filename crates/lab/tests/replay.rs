@@ -1,4 +1,4 @@
-//! The claim: a recorded delay is replayed, packet by packet.
+//! Test of the replay of a recorded delay, packet by packet.
 
 use lab::once::{Options, run_once};
 use scenario::metric::Metric;

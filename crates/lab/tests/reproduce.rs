@@ -1,6 +1,6 @@
-//! The claim: the papers' experiments give the published results. Every value lies inside its band or has its
-//! difference explained; every claim holds or has its reason. Seed 1; the GPRS study with the repetitions by which
-//! each experiment is judged, the others with fewer, to bound the test's duration.
+//! Tests of published experiments: every value lies within its tolerance or its difference is explained;
+//! every claim holds or has a reason. Seed 1; the GPRS study with the repetitions by which each experiment is
+//! judged, the others with fewer, to bound the test's duration.
 
 use lab::reproduce::{Laboratory, Reproduced, Settings, Totals, list, quiet};
 use lab::sweep::SweepControl;

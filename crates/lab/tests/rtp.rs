@@ -1,6 +1,6 @@
-//! The claim: RTP and RTCP from the scenario file follow RFC 3550, and tshark reads them so; SR-RTP reports, shares a
-//! window by weights and repairs within lifetimes; ATP has a TCP connection for each unit. Each test names its
-//! catalogue features.
+//! Tests of RTP and RTCP from the scenario file: they follow RFC 3550, and tshark reads them; SR-RTP reports,
+//! shares a window by weights and repairs within lifetimes; ATP opens a TCP connection for each unit. Each
+//! test names its catalogue features.
 
 use lab::capture::capture;
 use lab::once::{Options, RunOutcome, run_once};

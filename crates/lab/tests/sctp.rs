@@ -1,4 +1,5 @@
-//! SCTP from the scenario file: every workload, several network paths, captures that tshark reads, and the published study.
+//! Tests of SCTP from the scenario file: every workload, several network paths, captures that tshark reads,
+//! and the published study.
 
 use lab::capture::capture;
 use lab::once::{Options, run_once};

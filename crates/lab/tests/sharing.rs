@@ -1,5 +1,5 @@
-//! The claim: connections to one destination start with state cached from earlier ones, as far as `share` allows (RFC
-//! 9040 section 6; "Responding" section IV.B). Each test names its catalogue features.
+//! Tests of TCB sharing: connections to one destination start with state cached from earlier ones, as far as
+//! `share` allows (RFC 9040 section 6; "Responding" section IV.B). Each test names its catalogue features.
 
 use lab::once::{Options, RunOutcome, run_once};
 use scenario::Model;

@@ -1,4 +1,4 @@
-//! The claim: where a formula exists, runs follow it. Each test states its formula, its source, and its tolerance.
+//! Tests of runs against formulas of the literature. Each test states its formula, source and tolerance.
 
 use base::event::Event;
 use lab::once::{Options, run_once};

@@ -1,5 +1,5 @@
-//! The claim: timers, duplicate ACKs, faults and the profiles of stacks behave in a scenario as in the studies of
-//! delay. Each test names the features of the catalogue that it shows; `C` numbers are claims of the papers.
+//! Tests of timers, duplicate ACKs, impairments and profiles of stacks in scenarios, against the studies of
+//! delay. Each test names its catalogue features; `C` numbers are claims of the papers.
 
 use lab::once::{Options, RunOutcome, run_once};
 use lab::picture::picture;

@@ -1,5 +1,5 @@
-//! The claim: workloads take the time given by arithmetic, on a link where everything can be counted; abandoned, lost
-//! and repeated data are reported. Each test names its catalogue features.
+//! Tests of workload durations against arithmetic, on a link where all packets can be counted; abandoned,
+//! lost and retransmitted data are reported. Each test names its catalogue features.
 
 use lab::once::{Options, RunOutcome, run_once};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Documentation check of sentences: at most [`LIMIT`] words each, in `docs/` and the README.
+//! Documentation check of sentences on pages: at most [`LIMIT`] words each, in `docs/` and the README.
 //!
 //! A sentence ends at `.`, `?` or `!` before white space and a capital letter, digit or code. In a table
 //! cell, clauses before `;` or `:` count separately. Code, a list in braces and the target of a link count as
