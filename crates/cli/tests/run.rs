@@ -216,7 +216,7 @@ fn captures_of_chosen_repetitions_lie_in_the_folder() {
     let all = std::fs::read(desk.path("r/cell3.rep2.pcapng")).unwrap();
     assert!(all.len() > 3 * bytes.len() && !desk.path("r/cell3.rep1.pcapng").exists());
     assert!(desk.read("r/cell0.rep0.download.xplot").ends_with("go\n"));
-    // The same seed, the same packets.
+    // Equal seeds yield equal packets.
     desk.run(&["run", "small.toml", "--out", "again", "--pcap=2", "--snap", "60"]);
     assert_eq!(std::fs::read(desk.path("again/cell3.rep2.pcapng")).unwrap(), all);
     for wrong in [
@@ -250,7 +250,7 @@ fn the_goodput_of_a_transfer_that_is_cut_off_is_a_ratio() {
     }
 }
 
-/// Interruptions of a minute every half a minute are one without end: warned of, and soon over.
+/// Interruptions of 60 s every 30 s never end: they cause a warning, and the run ends soon.
 #[test]
 fn a_link_that_closes_for_good_is_run_to_its_limit() {
     let desk = Desk::new();
