@@ -228,8 +228,8 @@ fn kernels_are_compared_under_the_same_weather() {
     assert_eq!(document["cells"][0]["metrics"]["download_time_s"]["difference"]["n"], 3);
 }
 
-/// A kernel reports counters of connections in which it sends; as receiver of a model it reports none, and
-/// they are absent, not zero.
+/// A kernel has `TCP_INFO` of connections in which it sends. Opposite a sending model it has none: the value is null
+/// and not a row of zeros.
 #[test]
 fn of_a_model_that_sends_no_kernel_tells() {
     let Some((cache, kernel)) = kernel() else { return };

@@ -66,7 +66,7 @@ fn captures_of_a_run_tell_its_numbers() {
         exact += 1;
     }
     assert_eq!(exact, TOLD.len());
-    // The run has timeouts of both kinds.
+    // The run has unneeded retransmissions and spurious timeouts.
     assert!(metrics["unneeded_retransmissions"]["a"]["mean"].as_f64().unwrap() > 1.0);
     assert!(metrics["spurious_timeouts"]["a"]["mean"].as_f64().unwrap() > 0.5);
     assert_eq!(compared["cells"][0]["metrics"].get("queue_delay_s"), None);

@@ -265,7 +265,7 @@ fn a_link_that_closes_for_good_is_run_to_its_limit() {
     assert_eq!(ended.code, 0, "{}", ended.err);
     assert!(ended.err.contains("from the first one on it never ends"), "{}", ended.err);
     let json: Value = serde_json::from_str(&ended.out).unwrap();
-    // That one, and the other gate's.
+    // The closures of both gates count.
     assert!(json["cells"][0]["metrics"]["gate_closures"]["mean"].as_f64().unwrap() > 80.0);
     assert_eq!(json["cells"][0]["metrics"]["download_time_s"]["n"], 0);
 }

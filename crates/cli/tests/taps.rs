@@ -201,7 +201,7 @@ fn accepted(file: &Path, sound: bool) {
     }
 }
 
-/// An ECN mark is in the capture from its element on, and the receiving kernel counts it.
+/// An ECN mark is in the captures at the taps after the link that sets it, the receiving kernel's included.
 #[test]
 fn marks_are_seen_behind_the_link_that_made_them() {
     let desk = Desk::new();

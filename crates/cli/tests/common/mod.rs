@@ -39,7 +39,7 @@ impl Desk {
         std::fs::read_to_string(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
     }
 
-    /// Command that runs the binary in this folder, with a fixed environment.
+    /// Command that runs the binary in this folder, without environment variables that change its output.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_williwaw"));
         command.current_dir(self.folder.path()).args(args);
