@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// A flow of the kernel, a server, a client and a failing command, at three hosts: all results return into one folder,
-/// and all clocks, which are one here, are measured as one (SW-09, SW-10, SW-62).
+/// and the measured clock offsets are zero, because the hosts share one clock (SW-09, SW-10, SW-62).
 #[test]
 fn one_run_over_three_hosts() {
     let Some(house) = House::new().map(House::with_agents) else { return };
@@ -61,7 +61,7 @@ run = "echo at $WILLIWAW_NODE; echo alas >&2; exit 3"
         assert_eq!(repetition["commands"]["ask"]["status"], 0, "{said}");
         let answer = file("ask.stdout");
         let (word, took) = answer.trim().split_once(' ').unwrap();
-        // To the server and back is twice 30 ms, and the way between hosts.
+        // Round trip of twice 30 ms, plus the delay between hosts.
         assert!(word == "HELLO" && took.parse::<f64>().unwrap() >= 0.060, "{answer}");
         let flow = &repetition["flows"]["download"];
         assert_eq!(flow["tcp_info"]["bytes_sent"].as_u64().map(|n| n >= 200_000), Some(true), "{flow}");
@@ -124,7 +124,7 @@ fn whoever_is_killed_nothing_is_left() {
     for agent in &house.agents {
         agent.until_said("everything of its run was stopped");
     }
-    // A cable that is cut says nothing: both ends find out by silence.
+    // A cut cable sends no error: both ends detect it by a timeout.
     let controller = begin(&house);
     assert!(house.controller.does("ip link set port2 down"));
     house.until_clean(&mark);
@@ -136,7 +136,7 @@ fn whoever_is_killed_nothing_is_left() {
     until("b is free again", UNTIL_CLEAN, || {
         house.agents[0].said.lock().unwrap().matches("was stopped").count() >= 2
     });
-    // Told to stop while one of them is gone: that is said, and is no mere interruption.
+    // A stop request while an agent is gone reports the lost agent, not an interruption.
     let controller = begin(&house);
     assert!(house.controller.does("ip link set port2 down"));
     assert!(Command::new("kill").args(["-INT", &controller.id().to_string()]).status().unwrap().success());
@@ -222,7 +222,7 @@ fn an_agent_that_is_not_to_be_had() {
     first.kill().unwrap();
     first.wait().unwrap();
     house.until_clean("nobody bears this");
-    // A list that cannot be meant.
+    // Invalid lists of agents.
     house.write("agents.toml", "[agent.d]\naddress = \"10.77.0.4\"\nmachines = [\"fone\"]\n");
     let done = house.emulate(&["--no-out"]).output().unwrap();
     let said = told(&done);
@@ -238,7 +238,7 @@ fn an_agent_that_is_not_to_be_had() {
 fn a_port_that_is_closed_for_udp() {
     let Some(house) = House::new().map(House::with_agents) else { return };
     house.write("s.toml", &scenario("[[command]]\nname = \"x\"\nat = \"phone\"\nrun = \"true\"\n"));
-    // There need not be a firewall: a rule of routing that comes before the local table knows protocols too.
+    // A routing rule before the local table filters by protocol, without a firewall.
     let d = &house.hosts[2];
     let closed = d.does("ip rule add pref 10 lookup local")
         && d.does("ip rule add pref 5 ipproto udp blackhole")
@@ -281,7 +281,7 @@ fn a_run_goes_on_after_a_dead_agent() {
         let before = std::fs::read(kept(0)).unwrap();
         assert!(!kept(2).exists());
         let again = ["emulate", "--resume", run, "--agents", "agents.toml", "--lateness", "10 s"];
-        // The others clean up after the first run for a moment, and are busy until then.
+        // The other agents are busy until they have cleaned up after the first run.
         let resumed = || house.controller(&again).output().unwrap();
         let (mut done, since) = (resumed(), Instant::now());
         while told(&done).contains("is busy with a run") && since.elapsed() < PATIENCE {
@@ -337,11 +337,11 @@ fn an_agent_of_an_ordinary_user() {
     let six = FLOW.replace("\"download\"", "\"six\"").replace("cc = \"cubic\"", "cc = \"cubic\", ip = 6");
     let who = "[[command]]\nname = \"who\"\nat = \"phone\"\nrun = \"echo mine > whose; stat -c %u whose\"\n";
     std::fs::set_permissions(folder.path(), open(0o777)).unwrap();
-    // Its sockets are made as they are needed, in the middle of the run.
+    // The sockets are created during the run, when they are needed.
     let ask = "[[flow]]\nname = \"ask\"\nfrom = \"phone\"\nto = \"server\"\ntransport = \"linux\"\n\
                app = { request-reply = { request = \"200 B\", reply = \"3 kB\", count = 3, keep = \"object\" } }\n";
     std::fs::write(path("s.toml"), scenario(&format!("{FLOW}{six}{ask}{who}"))).unwrap();
-    // With the path at the one who orders, and at the agent.
+    // With the path at the controller, and at the agent.
     for what in ["machines = [\"server\", \"phone\"]", "path = true"] {
         let list = format!(
             "token-file = \"agents.token\"\nclock-limit = \"1 s\"\n[agent.u]\naddress = \"{address}\"\n{what}\n"
@@ -387,7 +387,7 @@ fn the_example_of_the_page() {
     command.args(["--out", "run", "--lateness", "10 s"]);
     let done = command.output().unwrap();
     let said = told(&done);
-    // A machine under load may not know its clocks to the millisecond that the page asks for, and says so.
+    // A loaded machine may measure clock offsets less accurately than the millisecond of the page, and reports this.
     assert!([Some(0), Some(4)].contains(&done.status.code()), "{said}");
     assert!(said.contains("between hosts, to the path"), "{said}");
     let curl = std::fs::read_to_string(house.path("run/commands/0-0/curl.stdout")).unwrap();

@@ -52,19 +52,19 @@ fn a_capture_of_a_run_is_judged() {
             assert_eq!(flow["timeouts"][0]["evidence"], "receiver-capture");
         }
     }
-    // The file with all taps: its two ends are found in it.
+    // The capture with all taps: the analyser finds its two ends.
     let flow = |args: &[&str]| verdicts_of(args)["flows"][0].clone();
     let both = flow(&[&server, "--receiver", &phone]);
     let all = flow(&[&at("out/rep0.pcapng")]);
     for key in ["packets", "retransmissions", "unneeded_retransmissions", "timeouts", "delay_spikes"] {
         assert_eq!(all[key], both[key], "{key}");
     }
-    // One connection of it, and one that is not there.
+    // An existing connection number, and a missing one.
     williwaw(&["analyse", &server, "--flow", ":5001", "--until", "3"]).success();
     williwaw(&["analyse", &server, "--flow", "7"]).code(2);
 }
 
-/// The document without what names the file and its ends: a sentence does, too.
+/// JSON document without the parts that name the file and the endpoints, the sentences included.
 fn verdicts(capture: &str) -> Value {
     verdicts_of(&[capture])
 }
@@ -93,12 +93,12 @@ fn an_anonymised_copy_gets_the_same_verdicts() {
     let first = copy("shown.pcapng");
     assert_eq!(verdicts(&server), verdicts(&at("shown.pcapng")));
     assert_ne!(std::fs::read(&server).unwrap(), first);
-    // The same key makes the same copy; no key makes another one each time.
+    // Equal keys yield equal copies; without a key each copy differs.
     assert_eq!(first, copy("again.pcapng"));
     williwaw(&["analyse", &server, "--anonymise", &at("other.pcapng"), "--quiet"]).success();
     assert_ne!(first, std::fs::read(at("other.pcapng")).unwrap());
     assert_eq!(verdicts(&server), verdicts(&at("other.pcapng")));
-    // Nothing is written over, not even the capture itself; a key is a key.
+    // Existing files are not overwritten, not even the capture; an invalid key file is an error.
     let before = std::fs::read(&server).unwrap();
     williwaw(&["analyse", &server, "--anonymise", &server]).code(2);
     assert_eq!(before, std::fs::read(&server).unwrap());

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// Agents b, c and d; none, with the reason said aloud, where namespaces cannot be made.
+/// Agents b, c and d; `None` with a printed reason without namespaces.
 fn agents() -> Option<(TempDir, Vec<(Agent, String)>)> {
     if let Err(error) = emulate::rights()
         && !Command::new("unshare").args(["--user", "--net", "true"]).status().is_ok_and(|s| s.success())
@@ -134,7 +134,7 @@ const COUNTS: [&str; 7] = [
     "reordered",
 ];
 
-/// Of the document of a run with one repetition.
+/// Values from the JSON document of a run with one repetition.
 struct Done(Value);
 
 impl Done {
@@ -169,7 +169,7 @@ impl Done {
     }
 }
 
-/// Requests, pages over several connections, a user who gives up, messages over connections and in datagrams, and a slow reader
+/// Requests, pages over several connections, an impatient user, messages over connections and in datagrams, a slow reader
 /// (SW-10).
 #[test]
 fn the_same_wherever_its_ends_are() {

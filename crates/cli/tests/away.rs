@@ -11,12 +11,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-/// Everything in a document or a folder that has a name, without the numbers.
+/// Names of all keys in a JSON document and of all files in a folder, without values.
 fn names(value: &Value, at: &str, into: &mut BTreeSet<String>) {
     into.insert(at.to_owned());
     match value {
         Value::Object(map) => map.iter().for_each(|(key, value)| {
-            // Which counters a kernel has that are not 0 differs from run to run, and how many trials there were.
+            // Non-zero kernel counters and the number of clock samples differ from run to run.
             let open = at.ends_with(".from") || at.ends_with(".to");
             if !open {
                 names(value, &format!("{at}.{key}"), into);
@@ -38,7 +38,7 @@ fn files(folder: &Path, at: &str, into: &mut BTreeSet<String>) {
     }
 }
 
-/// The same run twice: with the path at the host that orders, and with the path at `c`, between the machines at `b` and `d`.
+/// One run twice: with the path at the controller, and with the path at `c`, between the machines at `b` and `d`.
 /// The same names come out, in the document and in the folder; the clocks are compared with that of `c` (SW-09, SW-10).
 #[test]
 fn what_comes_out_has_the_same_form() {
@@ -140,7 +140,7 @@ fn whoever_is_gone_nothing_is_left() {
     controller.wait().unwrap();
     house.until_clean(&mark);
     house.agents[1].until_said("everything of its run was stopped");
-    // Each agent says of each run that it has ended, or was stopped.
+    // Each agent reports each run as ended or stopped.
     let free = |house: &House, runs: usize| {
         until("all agents are free again", UNTIL_CLEAN, || {
             house.agents.iter().all(|agent| {
@@ -150,13 +150,13 @@ fn whoever_is_gone_nothing_is_left() {
         });
     };
     free(&house, 1);
-    // The cable of a machine: the host with the path finds out, and says so.
+    // Cut cable of a machine: the host with the path detects and reports it.
     let controller = begin(&house);
     assert!(house.controller.does("ip link set port4 down"));
     ends(&house, controller, "agent `c`: agent `d`: was lost: no message from it for 4 s");
     assert!(house.controller.does("ip link set port4 up"));
     free(&house, 2);
-    // That of the host with the path: all others find out by silence.
+    // Cut cable of the host with the path: all other hosts detect it by a timeout.
     let controller = begin(&house);
     assert!(house.controller.does("ip link set port3 down"));
     ends(&house, controller, "agent `c`: was lost: no message from it for 4 s");
@@ -168,7 +168,7 @@ fn whoever_is_gone_nothing_is_left() {
     ends(&house, controller, "agent `c`: was lost");
     assert!(house.controller.does("ip addr add 10.77.0.1/24 dev br0"));
     free(&house, 4);
-    // A host with a machine is killed, then the one with the path.
+    // The agent of a machine is killed, then the agent of the path.
     let controller = begin(&house);
     house.agents[2].process.kill().unwrap();
     house.agents[2].process.wait().unwrap();

@@ -101,7 +101,7 @@ print(json.dumps(found))
     limit = "30 s"
 "#;
 
-/// Results of the reader, with windows of this size in bytes; none where the clock is not available.
+/// Results of the reader, with windows of this size in bytes; `None` if this kind of time is not available.
 fn play(desk: &Desk, clock: &[&str], clamps: [u32; 2]) -> Option<[f64; 6]> {
     let file = format!("{}.toml", clamps[0]);
     let text = SCENARIO.replace("CLAMP0", &clamps[0].to_string()).replace("CLAMP1", &clamps[1].to_string());
@@ -121,7 +121,7 @@ fn play(desk: &Desk, clock: &[&str], clamps: [u32; 2]) -> Option<[f64; 6]> {
     Some(names.map(|name| find(&told, name).unwrap_or_else(|| panic!("no {name} in {}", ended.out))))
 }
 
-/// The mean of a metric, wherever it stands in a document.
+/// Mean of a metric, found at any depth of a JSON document.
 fn find(value: &Value, name: &str) -> Option<f64> {
     match value {
         Value::Object(fields) => (fields.get(name))

@@ -133,7 +133,7 @@ fn a_killed_run_is_continued() {
     assert!(folder.path().join("kept/flows.parquet").exists());
 }
 
-/// A command that fails makes the run fail, and where to look is said; `run` wants a kernel for commands.
+/// A failed command makes the run fail, with the path of its output; `run` needs a kernel for commands.
 #[test]
 fn a_command_that_fails_is_told() {
     let folder = tempfile::tempdir().unwrap();

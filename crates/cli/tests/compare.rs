@@ -25,7 +25,7 @@ fn document(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
 }
 
-/// The metric of one flow in every repetition of a cell, as `run --csv` gives it.
+/// Metric of one flow in every repetition of a cell, from `run --csv`.
 fn by_repetition(desk: &Desk, set: &[&str], metric: &str) -> Vec<f64> {
     let ended = desk.run(&[&["run", "small.toml", "--no-out", "--csv"], set].concat());
     assert_eq!(ended.code, 0, "{}", ended.err);
@@ -119,14 +119,14 @@ fn runs_that_were_made_are_compared_as_they_are() {
     assert_eq!(made.code, 0, "{}", made.err);
     let now = document(&desk.run(&[DETECTORS, &["--json"]].concat()).out);
     assert_eq!(document(&made.out)["cells"][0]["metrics"], now["cells"][0]["metrics"]);
-    // A folder beside a scenario: that meets the folder's weather, as often.
+    // A run folder and a scenario: the scenario gets the seed and repetitions of the folder.
     let mixed = desk.run(&["compare", "a", "small.toml", "--set", "run.seed=3", "--json"]);
     assert_eq!(mixed.code, 2, "what was run cannot be changed: {}", mixed.err);
     desk.write("deep.toml", &common::SMALL.replace("10 packets", "100 packets"));
     let mixed = document(&desk.run(&["compare", "a", "deep.toml", "--json"]).out);
     assert_eq!((mixed["cells"].as_array().unwrap().len(), &mixed["seed"]), (4, &1.into()));
     assert_eq!(mixed["cells"][0]["metrics"]["download_time_s"]["told"], "same");
-    // Another seed is other weather.
+    // Runs with different seeds cannot be paired.
     assert_eq!(desk.run(&["run", "small.toml", "--seed", "2", "--out", "c"]).code, 0);
     let other = desk.run(&["compare", "a", "c"]);
     assert_eq!(other.code, 2);
@@ -172,7 +172,7 @@ fn a_build_fails_where_it_gets_worse() {
     let worse = desk.run(&[&turned[..], &["--reps", "20", "--no-worse"]].concat());
     assert_eq!(worse.code, 1);
     assert!(worse.err.contains("more download time"), "{}", worse.err);
-    // One pair proves nothing.
+    // One pair is not significant.
     assert_eq!(desk.run(&[&turned[..], &["--reps", "1", "--no-worse"]].concat()).code, 0);
 }
 
@@ -213,7 +213,7 @@ fn what_cannot_be_compared_is_said_before_anything_runs() {
         assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{args:?}: {}", ended.err);
         assert!(ended.err.contains(said), "{args:?}: {}", ended.err);
     }
-    // Weather that is not the same is said, and the sentence does not claim it.
+    // Different weather is reported, and the sentence does not claim equal weather.
     let apart = desk.run(&["compare", "small.toml", "--set-b", "hop.radio.gate.reselection.lasts=2 s"]);
     assert_eq!(apart.code, 0, "{}", apart.err);
     assert!(apart.err.contains("their weather is not the same: gate radio.reselection"), "{}", apart.err);
@@ -235,7 +235,7 @@ fn who_does_not_come_to_an_end_is_worse_and_that_is_said() {
     let ended = desk.run(&[&cut[..], &set[..]].concat());
     assert_eq!(ended.code, 1, "{}", ended.out);
     assert!(ended.out.contains("In 5 repetitions only small.toml gave the download time"), "{}", ended.out);
-    // Nor does a grid over the gate claim one weather for all.
+    // A grid over the gate does not claim equal weather either.
     let lasts = "[grid]\n\"hop.radio.gate.reselection.lasts\" = [\"1 s\", \"uniform(3 s, 15 s)\"]";
     desk.write("gates.toml", &common::SMALL.replace("[grid]", lasts));
     let mut words = vec!["compare", "small.toml", "gates.toml"];
@@ -288,7 +288,7 @@ fn a_gate_passes_fails_or_stays_undecided() {
     let summary = desk.read("gate.md");
     assert_eq!(summary.matches("### williwaw").count(), 2, "{summary}");
     assert!(summary.contains("**failed**") && summary.contains("| passed |"), "{summary}");
-    // Two pairs of a wide spread do not decide, and the bound ends it.
+    // Two pairs with a wide spread are undecided at the bound.
     let wide = [&turned[..], &["--reps", "2", "--no-worse=12%", "--json"], &files].concat();
     let open = desk.run(&wide);
     assert_eq!(open.code, 5, "{}{}", open.out, open.err);
@@ -296,7 +296,7 @@ fn a_gate_passes_fails_or_stays_undecided() {
     let gate = &document(&open.out)["gate"];
     assert_eq!((gate["verdict"].as_str(), gate["looks"].as_u64()), (Some("undecided"), Some(1)), "{gate}");
     assert!(desk.read("gate.xml").contains("errors=\"1\""));
-    // With more allowed it goes on, and says so.
+    // With a larger bound, more repetitions are run and reported.
     let more =
         desk.run(&[&turned[..], &["--reps", "2", "--max-reps", "60", "--no-worse=0.1%", "--json"]].concat());
     assert_eq!(more.code, 1, "{}{}", more.out, more.err);
@@ -458,7 +458,7 @@ fn kernels_carry_the_same_workload() {
             .map(|v| v["value"]["mean"].clone())
             .collect::<Vec<_>>()
     };
-    // Datagrams of a kernel meet what datagrams of the model meet.
+    // Datagrams of a kernel have the losses of the model's datagrams.
     let udp = of("udp");
     assert!(udp.len() == 2 && udp[0] == udp[1], "{ranked:#}");
 }

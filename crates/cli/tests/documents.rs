@@ -73,7 +73,7 @@ fn skips() -> Vec<Skip> {
 fn shell(desk: &Desk, line: &str) -> Output {
     let binary = Path::new(env!("CARGO_BIN_EXE_williwaw")).parent().unwrap().to_owned();
     let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
-    // What waits for a user would wait for good.
+    // Commands that wait for a user would never end.
     let mut command = Command::new("timeout");
     command
         .args(["120", "sh", "-c", line])
@@ -83,7 +83,7 @@ fn shell(desk: &Desk, line: &str) -> Output {
     command.env("GITHUB_STEP_SUMMARY", "summary.md").env("SLURM_ARRAY_TASK_ID", "1").output().unwrap()
 }
 
-/// A folder with the files that the pages speak of.
+/// A folder with the files that the pages name.
 fn desk() -> Desk {
     let desk = Desk::new();
     for name in ["scenarios", "experiments"] {

@@ -27,7 +27,7 @@ fn may_not(output: &Output) -> bool {
     cannot
 }
 
-/// One document with the metrics of `run`, the kernel's own words and the lateness (SW-01, SW-05).
+/// JSON document with the metrics of `run`, the kernel's counters and the lateness (SW-01, SW-05).
 #[test]
 fn one_document_tells_all() {
     let folder = tempfile::tempdir().unwrap();
@@ -50,7 +50,7 @@ fn one_document_tells_all() {
     assert!(repetition["timing"]["egress"]["n"].as_u64().unwrap() > 40);
 }
 
-/// A limit that nothing can keep makes a run unfaithful, and the exit code says so (SW-60).
+/// An impossible lateness limit makes a run unfaithful, with exit code 4 (SW-60).
 #[test]
 fn late_packets_make_a_run_unfaithful() {
     let folder = tempfile::tempdir().unwrap();

@@ -86,7 +86,7 @@ fn captured(desk: &Desk, out: &str) -> (usize, usize) {
     (left - came, phone.iter().filter(data).filter(|(t, ..)| *t > after).count())
 }
 
-/// Both counts of a run by a clock; none where it cannot be.
+/// Both counts of a run in real or virtual time; `None` if the machine cannot run it.
 fn play(desk: &Desk, clock: &[&str], flush: bool) -> Option<(usize, usize)> {
     let (set, out) = (format!("hop.radio.rst-flush={flush}"), format!("{}-{flush}", clock[0]));
     let ended = desk.run(&[clock, &["s.toml", "--out", &out, "--set", &set]].concat());

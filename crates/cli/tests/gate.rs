@@ -71,11 +71,11 @@ fn every_exit_code_of_a_gate_is_met() {
     assert_eq!(heads, ["### williwaw: passed", "### williwaw: failed", "### williwaw: undecided"]);
     assert_eq!(summary.matches("| cell | verdict | |\n|---|---|---|\n").count(), 3);
 
-    // Who reports nothing is worse, and the command failed.
+    // A side without reports is worse, and its command has failed.
     let silent = gate(&desk, "true", &["--no-worse=10%", "--reps", "2"]);
     assert_eq!(silent.code, 1, "{}", silent.err);
 
-    // Lateness that no machine holds: played again, left out on both sides, and in the end unfaithful.
+    // An impossible lateness limit: repetitions are played again, left out on both sides, and the end is unfaithful.
     let strict = ["--no-worse=10%", "--reps", "1", "--tries", "2", "--lateness", "1 ns", "--json"];
     let late = desk.run(
         &[

@@ -8,15 +8,15 @@ use assert_cmd::cargo::cargo_bin;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Emulations beside each other, and how often each is killed.
+/// Number of parallel emulations, and of kills of each.
 const BESIDE: u64 = 5;
 const TIMES: u64 = 10;
-/// Network namespaces of one emulation: two machines, and one that is tried at its start.
+/// Network namespaces of one emulation: two machines, and the test namespace at its start.
 const NAMESPACES: u64 = 3;
 /// Timeout of the search for remains.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A user namespace in which the number of network namespaces is limited, so that those that are left are felt.
+/// A user namespace with a limited number of network namespaces, so that remaining ones cause an error.
 struct Room(Child);
 
 impl Room {
@@ -70,7 +70,7 @@ fn tree(root: u32) -> Vec<u32> {
     all
 }
 
-/// Processes that bear this mark in their arguments.
+/// Processes with this mark in their arguments.
 fn marked(mark: &str) -> Vec<String> {
     let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let lines = all.filter_map(|entry| {

@@ -32,7 +32,7 @@ fn document(desk: &Desk, args: &[&str]) -> Value {
     serde_json::from_str(&out.out).unwrap()
 }
 
-/// Each timeout and silence has its reselection below, with how often that would be an accident; interval, length, silence
+/// Each timeout and silence overlaps a reselection, with the probability of coincidence; interval, length, silence
 /// and losses of the interruptions; signalling beside them (TA-05, TA-07, TA-08).
 #[test]
 fn a_reselection_in_virtual_time_lies_under_its_timeouts() {
@@ -40,7 +40,7 @@ fn a_reselection_in_virtual_time_lies_under_its_timeouts() {
     desk.write("s.toml", &scenario().text());
     assert_eq!(desk.run(&["run", "s.toml", "--pcap", "--out", "out", "--quiet"]).code, 0);
     assert_eq!(desk.run(&["plot", "s.toml", "--layers-out", "path.csv", "--json"]).code, 0);
-    // Beside the reselections something that happens all the time, and something that never touches the connection.
+    // Beside the reselections: a very frequent event, and an event outside of the connection's time.
     let mut table = desk.read("path.csv");
     for i in 0..600 {
         table += &format!("{i},paging,,,radio\n");

@@ -7,7 +7,7 @@ mod common;
 use common::{Desk, Ended};
 use serde_json::Value;
 
-/// A link of 100 kbit/s and 50 ms, in shell. Its argument: of the packets toward the phone those whose number it divides are lost, if it is not 0.
+/// A link of 100 kbit/s and 50 ms as a shell script. Its argument n, if not 0, drops every n-th packet toward the phone.
 const LINK: &str = r#"
 read -r _ name _ seed _ repetition
 echo "$name $seed $repetition" >> started
@@ -24,7 +24,7 @@ while read -r _ way number at size flow; do
     echo "$number at $((done + 50000000))"
 done"#;
 
-/// A desk with the program and a download of 20 kB over a hop of these keys.
+/// A folder with the program and a scenario: download of 20 kB over a hop with these keys.
 fn desk(hop: &str, transport: &str) -> Desk {
     let desk = Desk::new();
     desk.write("link.sh", LINK);
@@ -81,7 +81,7 @@ fn sw_18_a_kernel_meets_a_program_in_real_time() {
     let document: Value = serde_json::from_str(&ended.out).expect("a document");
     let metrics = &document["cells"][0]["metrics"];
     let mean = |name: &str| metrics[name]["mean"].as_f64().unwrap_or(-1.0);
-    // Packets whose number 7 divides are lost, and each of 1448 bytes takes 0.12 s: 20 kB at least 1.6 s.
+    // Every seventh packet is lost, and each of 1448 bytes takes 0.12 s: 20 kB take at least 1.6 s.
     let (dropped, arrived) = (mean("segments_dropped"), mean("segments_delivered"));
     assert!(dropped >= 1.0 && arrived == 14.0, "{dropped} lost, {arrived} arrived");
     assert!(mean("download_time_s") > 1.6, "{} s", mean("download_time_s"));
@@ -135,7 +135,7 @@ fn sw_18_what_plays_twice_is_refused_and_leaves_nothing() {
     let ended = desk.run(&["plot", "s.toml", "-o", "picture.svg"]);
     assert_eq!(ended.code, 2, "{}", ended.err);
     assert!(!desk.path("picture.svg").exists());
-    // What only reads the scenario starts nothing.
+    // Verbs that only read the scenario do not start the program.
     let ended = desk.run(&["check", "s.toml"]);
     assert_eq!(ended.code, 0, "{}", ended.err);
     assert!(ended.out.contains("served by the program `sh ./link.sh 0`"), "{}", ended.out);

@@ -29,7 +29,7 @@ fn who_has_no_kernel_is_told_how_to_get_one() {
     let nowhere = cache.join("nowhere");
     let nowhere = nowhere.to_str().unwrap();
     let build = williwaw(cache, &["linux", "build", "--source", nowhere]);
-    // On a machine without compilers that is said first.
+    // Missing compilers are reported first.
     assert_eq!(build.status.code(), Some(2), "{}", String::from_utf8_lossy(&build.stderr));
     let tree = cache.to_str().unwrap();
     assert_eq!(williwaw(cache, &["linux", "build", "--source", tree]).status.code(), Some(2));
@@ -86,7 +86,7 @@ fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// The user's cache and the kernel that is there; none, and a word about it, where there is none.
+/// The user's cache and its kernel; `None` with a printed note without a kernel.
 fn kernel() -> Option<(PathBuf, String)> {
     let Some(cache) = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache"))) else {
         eprintln!("skipped: no cache");
@@ -118,7 +118,7 @@ fn a_grid_of_kernels_is_a_grid() {
     let flow = &document["kernels"]["repetitions"][0]["flows"]["download"];
     assert!(flow["from"]["TCPOrigDataSent"].as_u64().is_some_and(|n| n >= 70));
     assert_eq!(flow["tcp_info"]["snd_mss"], 1448);
-    // Without chance on the path, and with controls that draw no lots, repetitions are alike.
+    // Without random processes on the path and in congestion control, all repetitions are equal.
     assert_eq!(document["cells"][0]["metrics"]["download_time_s"]["stddev"], 0.0);
     for name in ["cell0.rep0.pcapng", "cell1.rep0.pcapng", "cell1.rep0.download.xplot"] {
         assert!(std::fs::metadata(folder.path().join("out").join(name)).unwrap().len() > 1000, "{name}");
@@ -228,8 +228,8 @@ fn kernels_are_compared_under_the_same_weather() {
     assert_eq!(document["cells"][0]["metrics"]["download_time_s"]["difference"]["n"], 3);
 }
 
-/// A kernel tells of connections that it held as their sender; of one beside a model that sends there is nothing to tell, and
-/// that is no row of zeros.
+/// A kernel has `TCP_INFO` of connections in which it sends. Opposite a sending model it has none: the value is null
+/// and not a row of zeros.
 #[test]
 fn of_a_model_that_sends_no_kernel_tells() {
     let Some((cache, kernel)) = kernel() else { return };
@@ -247,7 +247,7 @@ fn of_a_model_that_sends_no_kernel_tells() {
     assert!(flow["tcp_info"].is_null(), "{flow}");
 }
 
-/// What studies published is set beside kernels of today: in the table, in the document, on the page; the same every time.
+/// Published values beside current kernels: in table, JSON document and page, equal in every run.
 #[test]
 fn a_study_is_set_beside_linux_of_today() {
     let Some((cache, kernel)) = kernel() else { return };
@@ -426,7 +426,7 @@ fn commands_call_names_by_either_clock() {
     };
     let times = judge(play("run", &["--linux", &kernel]), "/kernels/repetitions/0");
     assert!(times[0] < 1.001 && times[1] < 2.002, "in virtual time programs start at once: {times:?}");
-    // The tool answers in the very words of the real one.
+    // The tool prints the text of `williwaw trigger`.
     let real = play("emulate", &[]);
     if real.0.status.code() == Some(3) {
         return eprintln!("skipped in real time: {}", real.1);

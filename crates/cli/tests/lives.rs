@@ -1,11 +1,11 @@
-//! One scenario in three lives (ME-04): a run in virtual time, an emulation with the kernel's TCP, and captures.
+//! One scenario by three means (ME-04): a run in virtual time, an emulation with the kernel's TCP, and captures.
 
 mod common;
 
 use common::Desk;
 use serde_json::Value;
 
-/// Findings from a capture at the sender.
+/// Counts from a capture at the sender.
 const TOLD: [&str; 9] = [
     "completion_time_s",
     "goodput_ratio",
@@ -66,12 +66,12 @@ fn captures_of_a_run_tell_its_numbers() {
         exact += 1;
     }
     assert_eq!(exact, TOLD.len());
-    // The run had something to tell.
+    // The run has unneeded retransmissions and spurious timeouts.
     assert!(metrics["unneeded_retransmissions"]["a"]["mean"].as_f64().unwrap() > 1.0);
     assert!(metrics["spurious_timeouts"]["a"]["mean"].as_f64().unwrap() > 0.5);
     assert_eq!(compared["cells"][0]["metrics"].get("queue_delay_s"), None);
 
-    // Without a choice of metrics the sentence is about the only time that both know.
+    // By default the sentence is about the completion time, the only duration that both sides have.
     let ended = desk.run(&["compare", "made", "field"]);
     assert!(ended.out.contains("the same completion time in every one of 8 pairs"), "{}", ended.out);
 
@@ -85,7 +85,7 @@ fn captures_of_a_run_tell_its_numbers() {
     assert_eq!((sent["difference"]["n"].as_u64(), sent["told"].as_str()), (Some(1), Some("same")), "{sent}");
     assert_eq!(compared.get("among"), None, "eight repetitions have no tenth");
 
-    // Where the capture lies among many repetitions: counted by hand.
+    // Rank of the capture among many repetitions, counted independently.
     let many = [
         "compare",
         "small.toml",
@@ -186,12 +186,12 @@ fn an_emulation_beside_its_captures_and_the_model() {
     let metrics = document(&ended.out)["cells"][0]["metrics"].clone();
     assert_eq!(metrics["segments_sent"]["told"], "same", "{}", metrics["segments_sent"]);
     let time = metrics["completion_time_s"]["difference"]["mean"].as_f64().unwrap();
-    // Of the program's view the kernel knows when the last acknowledgement came; the capture sees it at the packet port.
+    // The kernel measures the completion time at its socket, the capture at the packet port.
     assert!(time.abs() < 0.1, "{}", metrics["completion_time_s"]);
-    // The kernel tells no timeouts; its packets do.
+    // The kernel reports no timeouts; the capture shows them.
     assert_eq!(metrics["spurious_timeouts"]["only_b"], 2, "{}", metrics["spurious_timeouts"]);
 
-    // Life beside the model, of the same scenario.
+    // The emulation beside the model of the same scenario.
     let model = real.replace("transport = \"linux\"", "transport = { tcp = { profile = \"linux-6.x\" } }");
     desk.write("model.toml", &model);
     let ended = desk.run(&[

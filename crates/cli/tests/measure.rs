@@ -63,7 +63,7 @@ fn a_client_measures_and_keeps_it() {
     assert_eq!(serde_json::from_str::<Value>(&shown.out).unwrap(), document);
     let shown = desk.run(&["measure", "show", "measure-1.jsonl"]);
     assert!(shown.out.contains("response time"), "{}", shown.out);
-    // A wrong word, nothing to do, a place that is taken: one error each.
+    // A wrong token, no test requested, an existing results file: one error each.
     for (more, code, word) in [
         (&["--token", "sword", "--echo"][..], 3, "the token is wrong"),
         (&["--echo"], 3, "asks for a token"),
@@ -164,7 +164,7 @@ fn a_lack_of_threads_is_an_error_of_one_connection() {
     for mut stranger in strangers {
         let _ = stranger.write_all(b"x");
     }
-    // The strangers are gone, and a client is served.
+    // After the idle connections have ended, a client is served.
     let desk = Desk::new();
     let since = std::time::Instant::now();
     loop {

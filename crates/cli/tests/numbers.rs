@@ -58,7 +58,7 @@ fn numbers_of_a_program_are_metrics_everywhere() {
     assert!(desk.read("kept/report.html").contains("page"), "the report has the number");
     let metrics = results::parquet::read_flows(&desk.path("kept/flows.parquet")).unwrap().0.columns.len();
     assert_eq!(metrics, scenario::metric::Metric::ALL.len(), "the flows' table stays as it is");
-    // Continued with more repetitions, those before are not forgotten; without --json they are in the table.
+    // A run continued with more repetitions keeps earlier metrics; without --json they are in the table.
     let more =
         desk.run(&[&["emulate", "--resume", "kept", "--reps", "3", "--metrics", "page_s"], CALM].concat());
     assert_eq!(more.code, 0, "{}", more.err);

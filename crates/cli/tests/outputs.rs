@@ -54,7 +54,7 @@ fn desk() -> Desk {
     desk
 }
 
-/// No panic, and an error has its remedy.
+/// Asserts that there is no panic, and that an error has a remedy.
 fn sound(ended: &Ended, what: &str) {
     assert!(!ended.err.contains("panicked"), "{what}: {}", ended.err);
     assert!([0, 2, 3, 4].contains(&ended.code), "{what}: {}\n{}", ended.code, ended.err);
@@ -93,7 +93,7 @@ fn virtual_time_answers_every_output_option() {
             sound(&ended, &args.join(" "));
             // Commands run in kernels of virtual time, where one has been built.
             let possible: &[i32] = match options.first() {
-                // Nothing of a kernel's events is known.
+                // A kernel has no event log.
                 Some(&"--events" | &"--series=all") if kernels => &[2],
                 _ if kernels => &[0, 3],
                 _ => &[0],
@@ -189,7 +189,7 @@ fn captions_speak_of_what_is_drawn() {
     assert!(ended.out.contains("datagrams left"), "{}", ended.out);
     assert!(!ended.out.contains("timer") && !ended.out.contains("segment"), "{}", ended.out);
     assert!(desk.read("p.svg").contains("datagram number"));
-    // One that loses some says where.
+    // With losses, the caption names their place.
     let lossy = "hop.radio.queue={ drop-tail = { limit = \"1 packet\" } }";
     let ended = desk.run(&["plot", "datagrams.toml", "--set", "hop.radio.rate=100 kbit/s", "--set", lossy]);
     assert!(ended.out.contains("were lost on the way, at radio.down"), "{}{}", ended.out, ended.err);

@@ -56,7 +56,7 @@ fn curl_and_a_web_server() {
     assert!((1.4..3.0).contains(&time), "{time}");
 }
 
-/// iperf3 gets the rate of the link, less headers, while it is whole, and a fifth while it is not.
+/// iperf3 measures the rate of the link without headers, and a fifth of it during the rate change.
 #[test]
 fn iperf3_measures_the_rate() {
     if !has("command -v iperf3") {
@@ -91,8 +91,8 @@ fn quic_crosses_an_interruption() {
     assert!(time.parse::<f64>().is_ok_and(|s| (4.5..15.0).contains(&s)), "{time}");
 }
 
-/// Somebody sits at a terminal: a shell with the link's name in its prompt, a Python session in it, Ctrl-C reaches
-/// what runs in front and not the shell, Ctrl-Z and fg work, the exit code comes out (SW-08).
+/// A user at a terminal: a shell with the link's name in its prompt, a Python session in it, Ctrl-C reaches
+/// the foreground process and not the shell, Ctrl-Z and fg work, the exit code is passed on (SW-08).
 #[test]
 fn somebody_sits_at_a_terminal() {
     if !has("command -v python3 && command -v bash && command -v stty") {
@@ -163,7 +163,7 @@ impl Drop for Outside {
 }
 
 /// Fetches a page from behind a link of 40 ms, and another one of 30 ms inside it if `nested`: seconds until it was
-/// connected; none, with the reason said aloud, where that cannot be done.
+/// connected; `None` with a printed reason if that is not possible.
 fn fetched(page: &str, nested: bool, path: Option<&Path>) -> Option<f64> {
     let mut command = Command::new(cargo_bin("williwaw"));
     command.args(["shell", "--link", "delay=40 ms", "--uplink", "--"]);
@@ -187,7 +187,7 @@ fn fetched(page: &str, nested: bool, path: Option<&Path>) -> Option<f64> {
     connect.parse().ok()
 }
 
-/// The world outside is reached through the link, by pasta, with both versions of IP (SW-16).
+/// The outside network is reached through the link with pasta, over both versions of IP (SW-16).
 #[test]
 fn an_uplink_leads_outside() {
     if !has("command -v pasta && command -v curl && command -v python3") {
@@ -205,7 +205,7 @@ fn an_uplink_leads_outside() {
     assert!((0.08..5.0).contains(&time), "{time}");
 }
 
-/// A shell in a shell reaches it through both links.
+/// A nested shell reaches the outside network through both links.
 #[test]
 fn uplinks_nest() {
     if !has("command -v pasta && command -v curl && command -v python3") {
@@ -221,7 +221,7 @@ fn uplinks_nest() {
     assert!((0.14..5.0).contains(&time), "{time}");
 }
 
-/// Where there is no pasta, slirp4netns serves.
+/// Without pasta, slirp4netns is used.
 #[test]
 fn slirp4netns_does_where_pasta_is_missing() {
     if !has("command -v slirp4netns && command -v curl && command -v python3") {
@@ -239,7 +239,7 @@ fn slirp4netns_does_where_pasta_is_missing() {
     assert!((0.08..5.0).contains(&time), "{time}");
 }
 
-/// Where there is no TUN device, a pair of Ethernet devices carries the same packets (SW-14).
+/// Without a TUN device, a pair of Ethernet devices (veth) carries the packets (SW-14).
 #[test]
 fn ethernet_stands_in_for_tun() {
     if !has(

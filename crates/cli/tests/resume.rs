@@ -6,7 +6,7 @@ use common::Desk;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Starts a run that takes long enough to be disturbed, and waits until some of it is written.
+/// Starts a run that takes long enough to be killed, and waits until repetitions are written.
 fn begin(desk: &Desk, repetitions: &str) -> Child {
     let mut child = Command::new(env!("CARGO_BIN_EXE_williwaw"))
         .args(["run", "small.toml", "--out", "run", "--reps", repetitions])
@@ -65,7 +65,7 @@ fn ctrl_c_writes_what_is_done_and_tells_how_to_go_on() {
     assert!(err.contains("williwaw run --resume run\n"), "{err}");
     let done = results::folder::read(&desk.path("run")).unwrap().1.len();
     assert!(done > 0);
-    // With fewer repetitions than asked for at first, it is soon at its end.
+    // With fewer repetitions than at first, the run soon ends.
     let ended = desk.run(&["run", "--resume", "run", "--reps", "3", "--json"]);
     assert_eq!(ended.code, 0, "{}", ended.err);
     let document: serde_json::Value = serde_json::from_str(&ended.out).unwrap();

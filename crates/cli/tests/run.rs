@@ -216,7 +216,7 @@ fn captures_of_chosen_repetitions_lie_in_the_folder() {
     let all = std::fs::read(desk.path("r/cell3.rep2.pcapng")).unwrap();
     assert!(all.len() > 3 * bytes.len() && !desk.path("r/cell3.rep1.pcapng").exists());
     assert!(desk.read("r/cell0.rep0.download.xplot").ends_with("go\n"));
-    // The same seed, the same packets.
+    // Equal seeds yield equal packets.
     desk.run(&["run", "small.toml", "--out", "again", "--pcap=2", "--snap", "60"]);
     assert_eq!(std::fs::read(desk.path("again/cell3.rep2.pcapng")).unwrap(), all);
     for wrong in [
@@ -250,7 +250,7 @@ fn the_goodput_of_a_transfer_that_is_cut_off_is_a_ratio() {
     }
 }
 
-/// Interruptions of a minute every half a minute are one without end: warned of, and soon over.
+/// Interruptions of 60 s every 30 s never end: they cause a warning, and the run ends soon.
 #[test]
 fn a_link_that_closes_for_good_is_run_to_its_limit() {
     let desk = Desk::new();
@@ -265,7 +265,7 @@ fn a_link_that_closes_for_good_is_run_to_its_limit() {
     assert_eq!(ended.code, 0, "{}", ended.err);
     assert!(ended.err.contains("from the first one on it never ends"), "{}", ended.err);
     let json: Value = serde_json::from_str(&ended.out).unwrap();
-    // That one, and the other gate's.
+    // The closures of both gates count.
     assert!(json["cells"][0]["metrics"]["gate_closures"]["mean"].as_f64().unwrap() > 80.0);
     assert_eq!(json["cells"][0]["metrics"]["download_time_s"]["n"], 0);
 }

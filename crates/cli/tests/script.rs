@@ -55,7 +55,7 @@ fn json_has_a_case_a_script() {
     assert_eq!(json["cases"][2]["why"], "line 2: poll()");
 }
 
-/// Every script that cannot be read is named with its place, all at once; the others are played all the same.
+/// All unreadable scripts are reported with their place; the other scripts are still played.
 #[test]
 fn what_cannot_be_read_is_said_with_line_and_column() {
     let desk = Desk::new();
@@ -76,7 +76,7 @@ fn what_cannot_be_read_is_said_with_line_and_column() {
     assert!(json["cases"][1]["why"].as_str().unwrap().starts_with("cannot be read: 2:6: "));
 }
 
-/// A value that no TCP has is skipped, and said: it may be a slip.
+/// An unknown TCP option value is skipped and reported, because it may be a typing error.
 #[test]
 fn a_value_that_is_none_is_said() {
     let desk = Desk::new();

@@ -18,7 +18,7 @@ fn scenario() -> Download {
     faults.transport("\"sctp\"").limit("30 s")
 }
 
-/// The peer's program, built in `folder`; none, and a word about it, where that cannot be.
+/// Program of the peer, built in `folder`; `None` with a printed note if that is not possible.
 fn peer(folder: &Path) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/usrsctp.c");
     let program = folder.join("usrsctp");
@@ -47,7 +47,7 @@ fn williwaw(folder: &Path, verb: &str, set: &[&str], more: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// Plays it in real time: the document; none, and a word about it, where the machine cannot.
+/// JSON document of a run in real time; `None` with a printed note if the machine cannot run it.
 fn emulate(folder: &Path, set: &[&str], more: &[&str]) -> Option<Value> {
     let limit = ["--lateness", "100 ms"];
     let output = williwaw(folder, "emulate", set, &[more, &limit].concat());
@@ -83,7 +83,7 @@ fn to_model(program: &Path) -> String {
     format!("flow.download.transport={{ from = {{ {own} }}, to = \"sctp\" }}")
 }
 
-/// What 100 kB take at least: 400 kbit/s, and three times the delay of 50 ms before the first of them is there.
+/// Shortest duration of 100 kB: transmission at 400 kbit/s, and three delays of 50 ms before the first data arrive.
 const LEAST: f64 = 100e3 * 8.0 / 400e3 + 0.15;
 
 #[test]
@@ -160,7 +160,7 @@ fn pauses_and_losses_between_a_model_and_libusrsctp() {
     }
 }
 
-/// A kernel's own sockets of SCTP are no part of this; a program may be one, and that is said.
+/// Kernel SCTP sockets are refused in real time, with the remedy of a program at that end.
 #[test]
 fn sctp_of_the_kernel_is_refused_with_the_way_to_have_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -184,7 +184,7 @@ fn sctp_of_the_kernel_is_refused_with_the_way_to_have_it() {
     }
 }
 
-/// tshark reads every packet of SCTP and complains of none, nor of a checksum.
+/// tshark decodes every SCTP packet without error, checksums included.
 fn dissected(file: &Path) {
     let tshark = |filter: &str| {
         let mut command = Command::new("tshark");

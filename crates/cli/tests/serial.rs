@@ -16,17 +16,17 @@ use wired::Wire;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_williwaw");
 const PATIENCE: Duration = Duration::from_secs(20);
-/// O_NOCTTY: it does not become the terminal of this process.
+/// O_NOCTTY: the device does not become the controlling terminal of this process.
 const NO_TERMINAL: i32 = 0o400;
 
-/// The program between two lines.
+/// `williwaw wire` between two serial lines.
 fn between(ends: [&str; 2], args: &[&str]) -> Wire {
     let mut command = Command::new(PROGRAM);
     command.arg("wire").args(ends).args(args);
     Wire::open(command)
 }
 
-/// Somebody at a line.
+/// Peer at a serial line.
 struct Peer {
     line: File,
     heard: Receiver<u8>,
@@ -52,12 +52,12 @@ impl Peer {
         self.line.write_all(bytes).unwrap();
     }
 
-    /// Takes this number of bytes.
+    /// Receives this number of bytes.
     fn hear(&self, n: usize) -> Vec<u8> {
         (0..n).map(|_| self.heard.recv_timeout(PATIENCE).unwrap()).collect()
     }
 
-    /// The next frame, its check sequence seen to be right and left out.
+    /// Next frame without its frame check sequence, which is verified.
     fn frame(&self) -> Vec<u8> {
         let mut frame = Vec::new();
         loop {
@@ -78,7 +78,7 @@ impl Peer {
     }
 }
 
-/// The check sequence as RFC 1662 defines it, bit by bit.
+/// Frame check sequence of RFC 1662, computed bit by bit.
 fn check(bytes: &[u8]) -> [u8; 2] {
     let mut fcs = 0xffffu16;
     for bit in bytes.iter().flat_map(|byte| (0..8).map(move |k| u16::from(byte >> k & 1))) {
@@ -104,7 +104,7 @@ fn framed(inner: &[u8]) -> Vec<u8> {
 /// A request of LCP to configure: magic number, all control characters as they are.
 const LCP: [u8; 20] = [0xff, 3, 0xc0, 0x21, 1, 1, 0, 16, 2, 6, 0, 0, 0, 0, 5, 6, 0x11, 0x22, 0x7e, 0x7d];
 
-/// A frame with a packet of UDP in it: `n` bytes of payload.
+/// A frame with a UDP packet of `n` bytes of payload.
 fn packet(n: usize) -> Vec<u8> {
     let mut inner = vec![0xff, 3, 0, 0x21, 0x45, 0];
     inner.extend((28 + n as u16).to_be_bytes());
@@ -152,7 +152,7 @@ fn frames_pass_and_take_their_time() {
     assert_eq!(end["wrong"]["too short"], 1, "{told}");
 }
 
-/// SW-50: in whatever pieces bytes come, and flags shared by two frames: the same frames pass, in order.
+/// SW-50: frames pass unchanged and in order, however bytes are split, and with flags shared by two frames.
 #[test]
 fn pieces_and_shared_flags() {
     let wire = between(["pty", "pty"], &["--link", "delay=1 ms"]);
@@ -219,7 +219,7 @@ fn errors_of_the_link_are_felt() {
     wire.close();
 }
 
-/// SW-43: the link is changed from outside while it runs, and back.
+/// SW-43: triggers change the link and restore it while it runs.
 #[test]
 fn a_trigger_reaches_a_wire() {
     let folder = tempfile::tempdir().unwrap();
@@ -249,7 +249,7 @@ fn a_trigger_reaches_a_wire() {
     wire.close();
 }
 
-/// A device that is there is used like a line that was made: here the end of another wire. Their delays add up (SW-15).
+/// An existing device is used like a pseudo-terminal: here the end of another wire. The delays add up (SW-15).
 #[test]
 fn a_device_is_an_end_too() {
     let first = between(["pty", "pty"], &["--link", "delay=50 ms"]);
@@ -299,7 +299,7 @@ fn captures_are_ppp() {
     assert!(said.contains("10.0.0.1") && said.contains("10.0.0.2"), "{said}");
 }
 
-/// Killed, the pseudo-terminals are gone, and who sits at one feels that its line is.
+/// After a kill the pseudo-terminals are gone, and their users get an error.
 #[test]
 fn killed_it_leaves_nothing() {
     let mut wire = between(["pty", "pty"], &["--link", "delay=1 ms"]);
@@ -314,7 +314,7 @@ fn killed_it_leaves_nothing() {
     assert!(!std::path::Path::new(&others[1]).exists(), "nobody is at the other one");
 }
 
-/// What cannot be the end of a wire is refused, with what would help.
+/// Invalid ends of a wire are refused with a remedy.
 #[test]
 fn unfit_ends_are_refused() {
     let refused = |ends: &[&str], code: i32, words: &str| {
@@ -329,7 +329,7 @@ fn unfit_ends_are_refused() {
     refused(&["pty"], 2, "two ends");
     refused(&[], 2, "two ends");
     refused(&["pty", "pty", "--link", "nonsense"], 2, "nonsense");
-    // Other verbs say whose business it is.
+    // Other verbs name `williwaw wire` as the remedy.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("wire.toml");
     let text = "williwaw = 1\n[[hop]]\nname = \"link\"\nbetween = [\"server\", \"phone\"]\ndelay = \"1 ms\"\n\
@@ -347,7 +347,7 @@ fn unfit_ends_are_refused() {
     }
 }
 
-/// Two of them negotiate, and ping each other, over a link in between.
+/// Two `pppd` negotiate and ping each other over a link between them.
 #[test]
 fn pppd_speaks_through_it() {
     let there =

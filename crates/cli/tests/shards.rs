@@ -50,7 +50,7 @@ repetitions = 3
 "system.net.users.ftp.count" = [6, 12]
 "#;
 
-/// EG-25: the five tables of a network come whole from its shards, and the distributions of `--json` too.
+/// EG-25: merged shards have the five tables of a cell network complete, and the distributions of `--json` too.
 #[test]
 fn eg_25_tables_of_networks_are_merged_to_the_byte() {
     let desk = Desk::new();

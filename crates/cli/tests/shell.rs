@@ -27,7 +27,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Said aloud where a test cannot be made.
+/// Prints why a test is skipped.
 fn lacking(programs: &[&str]) -> bool {
     let tried = run(&["--", "true"]);
     if tried.status.code() == Some(125) && text(&tried.stderr).contains("needs rights") {
@@ -147,7 +147,7 @@ fn curl_fetches_from_a_web_server() {
     assert_eq!(lossy.status.code(), Some(2), "an option given twice is refused");
 }
 
-/// A shell within a shell: the names of both links, and addresses that do not meet.
+/// A nested shell: names of both links, and disjoint addresses.
 #[test]
 fn links_nest() {
     if lacking(&[]) {
@@ -165,7 +165,7 @@ fn links_nest() {
     assert_ne!(lines[1], lines[2], "{said}");
 }
 
-/// Somebody changes the link while it is used, from inside, by a name that the file gives (SW-43).
+/// A trigger called behind the link changes the link while it is in use (SW-43).
 #[test]
 fn a_trigger_changes_the_link() {
     if lacking(&["ping"]) {
@@ -312,7 +312,7 @@ fn commands_are_the_callers() {
     assert!(said.contains("without root") && said.contains("real-time priority"), "{said}");
 }
 
-/// Where no namespace is to be had, it says what would help; `emulate` ends with 3, `shell` with 125.
+/// Without namespaces the error has a remedy; `emulate` ends with 3, `shell` with 125.
 #[test]
 fn without_rights_it_says_what_to_do() {
     let script = "echo 0 > /proc/sys/user/max_net_namespaces || exit 77; \"$0\" shell --link 'delay=1 ms' -- true; echo $?";

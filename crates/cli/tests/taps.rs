@@ -108,7 +108,7 @@ fn read(path: &Path) -> (Vec<String>, Vec<BTreeMap<u64, Seen>>) {
     (names, taps)
 }
 
-/// Plays a scenario in real time and keeps its captures; none where that may not be.
+/// Captures of a run in real time; `None` without the rights.
 fn emulated(desk: &Desk, text: &str, more: &[&str]) -> Option<Value> {
     desk.write("s.toml", text);
     let args = [&["emulate", "s.toml", "--json", "--captures", "--out", "kept"][..], &CALM, more].concat();
@@ -121,7 +121,7 @@ fn emulated(desk: &Desk, text: &str, more: &[&str]) -> Option<Value> {
     Some(serde_json::from_str(&done.out).unwrap())
 }
 
-/// SW-52: every tap of the path has its packets, each at the instant that rate, delay and queue make.
+/// SW-52: every tap of the path has its packets, each at the time by rate, delay and queue.
 #[test]
 fn every_tap_of_the_path_is_captured() {
     let desk = Desk::new();
@@ -165,7 +165,7 @@ fn every_tap_of_the_path_is_captured() {
     assert!(through > 100, "{through}");
     let rows = &document["repetitions"][0]["flows"]["download"];
     assert_eq!(rows["from"]["TcpRetransSegs"].as_u64(), Some(resent), "the kernel's own count");
-    // Each loss but that of an unneeded copy is repaired once.
+    // Each lost segment, except an unneeded copy, is retransmitted once.
     assert!(
         dropped >= 2 && (needed..=resent).contains(&dropped),
         "{dropped} lost, {needed} of {resent} needed"
@@ -183,7 +183,7 @@ fn every_tap_of_the_path_is_captured() {
     accepted(&file, true);
 }
 
-/// tshark and capinfos, where they are, have nothing against it; nor against a packet in it, if all are `sound`.
+/// tshark and capinfos, if installed, accept the capture, and with `sound` each of its packets.
 fn accepted(file: &Path, sound: bool) {
     for (program, args) in [("tshark", &["-T", "fields", "-e", "_ws.malformed", "-r"][..]), ("capinfos", &[])]
     {
@@ -201,7 +201,7 @@ fn accepted(file: &Path, sound: bool) {
     }
 }
 
-/// A mark is seen from where it was made; the kernel that reads it sees it too.
+/// An ECN mark is in the captures at the taps after the link that sets it, the receiving kernel's included.
 #[test]
 fn marks_are_seen_behind_the_link_that_made_them() {
     let desk = Desk::new();

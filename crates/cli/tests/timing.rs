@@ -64,7 +64,7 @@ fn events_are_executed_within_a_millisecond() {
     eprintln!("skipped: this machine wakes threads more than a millisecond late: {seen:?}");
 }
 
-/// SW-58: a length of spinning that is asked for is kept, where the thread may have real-time priority.
+/// SW-58: the requested busy-wait time is kept, if the thread may have real-time priority.
 #[test]
 fn a_length_of_spinning_is_kept() {
     let folder = tempfile::tempdir().unwrap();

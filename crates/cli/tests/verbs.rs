@@ -222,7 +222,7 @@ fn kernels_are_listed_as_a_document() {
     assert_eq!(json["checks"][0]["what"], "tools");
 }
 
-/// Nothing runs over the edge of a narrow terminal, and nothing is broken where there is no edge.
+/// No line exceeds a narrow terminal, and no line is wrapped without a terminal.
 #[test]
 fn lists_and_descriptions_keep_to_the_terminal() {
     let desk = Desk::new();

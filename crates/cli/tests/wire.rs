@@ -65,7 +65,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// None, with the reason said aloud, where it cannot be made.
+    /// The hosts; `None` with a printed reason if namespaces cannot be made.
     fn new() -> Option<Bench> {
         if Command::new("python3").arg("--version").output().is_err() {
             eprintln!("skipped: there is no python3 here");
@@ -146,7 +146,7 @@ fn ping(host: &Host, to: &str, count: usize) -> Vec<f64> {
     String::from_utf8_lossy(&done.stdout).lines().map(|line| line.parse().unwrap()).collect()
 }
 
-/// Bytes of an end, one way.
+/// Bytes of one direction at an end, from the JSON document.
 fn count(told: &Value, end: usize, what: &str) -> u64 {
     told["ends"][end][what].as_u64().unwrap()
 }
@@ -249,7 +249,7 @@ fn captures_have_the_frames_of_both_ends() {
     let mut order = Vec::new();
     while let Some(frame) = reader.next().unwrap() {
         assert_eq!(base::wire::frame::Framing::Ethernet.packet(frame.bytes), Some(14));
-        // Of version 6 kernels say things unasked.
+        // Kernels send IPv6 packets of their own.
         seen[frame.interface as usize] += usize::from(frame.bytes[12..14] == [8, 0]);
         order.push(frame.time_ns);
     }
@@ -261,7 +261,7 @@ fn captures_have_the_frames_of_both_ends() {
     assert!(order.is_sorted());
 }
 
-/// Killed, nothing is left: no promiscuous interface, and the host is as it was before and meanwhile.
+/// After a kill nothing remains: no interface is promiscuous, and the host's configuration is unchanged.
 #[test]
 fn killed_it_leaves_nothing() {
     let Some(bench) = Bench::new() else { return };
@@ -290,7 +290,7 @@ fn killed_it_leaves_nothing() {
     }
 }
 
-/// What cannot be the end of a wire is refused, with what would help.
+/// Invalid ends of a wire are refused with a remedy.
 #[test]
 fn unfit_ends_are_refused() {
     let Some(bench) = Bench::new() else { return };

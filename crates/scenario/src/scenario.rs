@@ -1,5 +1,5 @@
-//! Scenario reader: parses text, applies overrides, checks everything at once, and yields one [`Model`] per
-//! cell of the grid.
+//! Scenario reader: parses the text, applies overrides, reports all mistakes at once, and builds one
+//! [`Model`] per cell of the grid.
 
 use crate::diagnostic::source::{SourceSpan, Sources};
 use crate::diagnostic::{Collector, Diagnostic, Diagnostics, Severity};
@@ -67,8 +67,7 @@ pub fn read_with(
     let mut diagnostics = cx.collector.borrow_mut().take(&cx.sources.borrow());
     let varied = |s: &Scenario, what: &str| s.axes.iter().any(|axis| axis.key.contains(what));
     if scenario.as_ref().is_some_and(|s| varied(s, ".transport.") || varied(s, ".error.")) {
-        // Grids over a transport or an error may vary an option without effect in some cells; that is no
-        // mistake.
+        // A grid over transports or errors may vary an option that has no effect in some cells.
         diagnostics.list.retain(|d| d.code != "no-effect");
     }
     match scenario {

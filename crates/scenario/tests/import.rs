@@ -45,7 +45,7 @@ fn netem_says_the_same() {
     );
     assert_eq!(model.losses[0].kind, LossKind::Probability(0.01));
     assert_eq!(model.losses[0].links, [0]);
-    // The way up is free.
+    // The uplink is unlimited.
     assert_eq!(up.delay, Delay::Constant(base::Span::ZERO));
     insta::assert_snapshot!(imported.scenario);
 }
@@ -83,7 +83,7 @@ fn sizes_of_classes_come_from_a_log() {
     assert_eq!(sizes, expected.map(|(name, request, reply)| (name.to_owned(), request, reply)));
     assert_eq!(imported.left_out.len(), 3, "{:?}", imported.left_out);
     assert!(imported.left_out[0].starts_with("2 requests answered by a cache"), "{:?}", imported.left_out);
-    // The other two forms, and other classes.
+    // The other two formats, and another number of classes.
     let common = "10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] \"GET /a HTTP/1.0\" 200 2326\n\
                   10.0.0.1 - - [10/Oct/2000:13:55:37 -0700] \"GET /b HTTP/1.0\" 200 10000\n\
                   10.0.0.1 - - [10/Oct/2000:13:55:38 -0700] \"GET /b HTTP/1.0\" 200 -\n";
@@ -98,7 +98,7 @@ fn sizes_of_classes_come_from_a_log() {
     assert!(wrong(&format!("{columns}x,y,z\n")).contains("line 6"));
 }
 
-/// What tc counts in its own units, in ours; two devices are two directions.
+/// Units of tc are converted to units of scenarios; two devices are two directions.
 #[test]
 fn units_and_devices_of_tc() {
     let text = "# both ways\nsudo tc qdisc add dev eth0 root netem delay 1.5s 500000 25%\n\
@@ -218,7 +218,7 @@ fn reference(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/cellular-traces").join(name)
 }
 
-/// Recorded opportunities keep their number: the mean rate is theirs.
+/// The mean rate of a trace equals its recorded opportunities.
 #[test]
 fn recorded_opportunities_keep_their_mean() {
     let folder = reference("mahimahi");
@@ -236,7 +236,7 @@ fn recorded_opportunities_keep_their_mean() {
     assert!((mean / expected - 1.0).abs() < 1e-9, "{mean} for {expected}");
 }
 
-/// Recorded drives of phones, where the reference data are at hand.
+/// Recorded drives of phones, if the reference data are installed.
 #[test]
 fn recorded_drives_are_read_whole() {
     let folder = reference("5g-ucc");
@@ -254,7 +254,7 @@ fn recorded_drives_are_read_whole() {
             panic!("{}: a schedule", path.display())
         };
         assert!(rates.steps.len() > 50, "{}", path.display());
-        // The last change of rate is where the last line with another bitrate is.
+        // The last rate change is at the last line with a different bitrate.
         let rows = text.lines().skip(1).filter(|line| !line.is_empty()).count() as f64;
         assert!(rates.steps.last().expect("steps").0.as_secs_f64() <= 4.0 * rows, "{}", path.display());
         read += 1;
@@ -265,7 +265,7 @@ fn recorded_drives_are_read_whole() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// Whatever is typed: a scenario that can be read, or a sentence.
+    /// Any command line yields a readable scenario or an error.
     #[test]
     fn any_words_are_read_or_refused(
         start in prop_oneof![
@@ -290,7 +290,7 @@ proptest! {
         }
     }
 
-    /// Delay, rate, loss and limit come out as they went in.
+    /// Delay, rate, loss and limit of a command line are those of the scenario.
     #[test]
     fn plain_netem_is_exact(delay in 0u32..100_000, kbit in 1u32..10_000_000, loss in 0u32..=1000, limit in 1u32..100_000) {
         let text = format!(

@@ -1,12 +1,12 @@
-//! Whatever is handed in, the answer is a scenario or a bounded list of mistakes: no panic, and no
-//! more time than the length of the text deserves.
+//! Robustness of the scenario reader: any input yields a scenario or a bounded list of diagnostics, without panic, in
+//! time linear in its length.
 
 use proptest::prelude::*;
 use scenario::{NoFiles, Style, read, read_with};
 
 const EXAMPLE: &str = include_str!("good/reno-and-eifel.toml");
 
-/// Reads, renders and walks everything; returns whether it was a scenario.
+/// Reads a text, renders its diagnostics and visits its cells; returns whether it was a scenario.
 fn digest(text: &[u8]) -> bool {
     match read("junk", text, &NoFiles) {
         Ok(scenario) => {
@@ -36,7 +36,7 @@ fn digest(text: &[u8]) -> bool {
     }
 }
 
-/// Pieces that a scenario is made of, and some that it is not.
+/// Pieces of text, valid in scenarios or not.
 fn piece() -> impl Strategy<Value = String> {
     let words = [
         "williwaw = 1\n",

@@ -55,8 +55,8 @@ fn paths_lead_to_it_and_away() {
     assert!(model.flows[0].transport.tcp().is_some());
 }
 
-/// Each end its own: a kernel and a model, or kernels that differ; a path may go through the end, and one that does not is for the ends
-/// that made its choice.
+/// Different ends: a kernel and a model, or two kernels; an override path may name an end, and without one it applies to ends
+/// with the variant in the path.
 #[test]
 fn each_end_may_have_its_own() {
     let path = "flow.download.transport";

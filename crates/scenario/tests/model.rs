@@ -22,7 +22,7 @@ app = { bulk = { bytes = "100 kB" } }
 "#;
 
 fn whole(hop: &str, flow: &str) -> String {
-    // A delay, unless the hop has one: a round trip takes time.
+    // Adds a delay if the hop has none, because a round trip must take time.
     let delay = if hop.contains("delay") { "" } else { "delay = \"1 ms\"\n" };
     format!("{PATH}{delay}{hop}{FLOW}{flow}")
 }
@@ -466,10 +466,10 @@ fn a_grid_without_end_is_refused_and_a_huge_one_questioned() {
             .render(scenario::Style::default())
             .contains("1 000 000 000 runs")
     );
-    // Any cell can still be had by its number.
+    // Every cell can still be built by its number.
     assert_eq!(scenario.cell(999_999_999).unwrap().params.len(), 3);
 
-    // 2000^6 is more than a number of cells can be.
+    // 2000^6 cells overflow the cell count.
     let axis = |key: &str| format!("\"{key}\" = [{}]\n", vec!["2"; 2000].join(", "));
     let more = ["dupthresh", "rto.k", "recovery-burst", "delayed-ack.every", "sack-blocks"];
     let grid: String = more.iter().map(|k| axis(&format!("flow.download.transport.tcp.{k}"))).collect();
@@ -499,7 +499,7 @@ fn rates_come_from_recorded_traces() {
     };
     let LinkRate::Schedule(steps) = with("# mahimahi\n0\n5\n5\n6\n10\n").unwrap() else { panic!() };
     assert_eq!(steps.repeat, Some(Span::from_millis(10)));
-    // Each millisecond has the rate of the opportunities at its end; the one at 0 is the one at 10.
+    // Each millisecond has the rate of the opportunities at its end; the opportunity at 0 counts at 10.
     let rates: Vec<u64> =
         (0..10).map(|ms| steps.at(Time::ZERO + Span::from_millis(ms)).unwrap().bps() / 12_032_000).collect();
     assert_eq!(rates, [0, 0, 0, 0, 2, 1, 0, 0, 0, 2]);

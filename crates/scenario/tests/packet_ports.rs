@@ -11,7 +11,7 @@ fn the_corpus_is_harmless() {
     testkit::corpus::replay("ip_packet", 4, fuzz::ip_packet);
 }
 
-/// A packet with a header that fits, of some protocol, whose inside is anything.
+/// A packet with a valid IP header, any protocol number, and arbitrary content.
 fn packet() -> impl Strategy<Value = Vec<u8>> {
     let inside = proptest::collection::vec(any::<u8>(), 0..120);
     (any::<bool>(), prop_oneof![Just(6u8), Just(17), any::<u8>()], any::<u8>(), inside).prop_map(

@@ -183,7 +183,7 @@ fn a_real_pcu_leaves_no_say_in_what_it_decides() {
     }
 }
 
-/// A grid may turn from one link to the next, and errors are reported at the hop.
+/// A grid may vary the preset, and errors are reported at the hop.
 #[test]
 fn presets_in_grids_and_mistakes() {
     let set = ["hop.radio.preset=geo"];
@@ -192,7 +192,7 @@ fn presets_in_grids_and_mistakes() {
     assert!(error.contains("did you mean `lte-driving`?") && error.contains("test.toml:5:10"), "{error}");
 }
 
-/// The rates of those made after recorded drives give the recorded means, fades and gaps counted.
+/// Presets from recorded drives have the recorded mean rates, fades and gaps included.
 #[test]
 fn drives_have_the_recorded_mean_rates() {
     for (name, down, up) in [("lte-driving", 12.8e6, 5.9e6), ("hspa-driving", 2.02e6, 0.94e6)] {

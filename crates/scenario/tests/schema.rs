@@ -1,4 +1,4 @@
-//! Do the schema for editors and the reader agree? Good files pass both, wrong shapes fail both.
+//! Agreement of the JSON Schema and the scenario reader: good files pass both, wrong shapes fail both.
 
 use scenario::{NoFiles, read, schema, starter};
 use serde_json::{Value, json};
@@ -101,7 +101,7 @@ fn what_the_reader_refuses_by_shape_the_schema_refuses() {
 fn every_option_of_tcp_is_in_the_schema_and_on_the_page() {
     let schema = schema::json_schema();
     let transport = &schema["properties"]["flow"]["items"]["properties"]["transport"];
-    // One for both ends, or one for each.
+    // One value for both ends, or one for each.
     let tcp = &transport["anyOf"][0]["anyOf"][0]["properties"]["tcp"];
     let ends = &transport["anyOf"][1]["properties"];
     assert!(ends["from"] == transport["anyOf"][0] && ends["to"] == transport["anyOf"][0]);
@@ -113,7 +113,7 @@ fn every_option_of_tcp_is_in_the_schema_and_on_the_page() {
     }
 }
 
-/// Up to the options of tcp, which are the transport's and checked above.
+/// Checks tables down to the TCP options, which another test covers.
 #[test]
 fn the_reference_page() {
     let page = schema::reference();

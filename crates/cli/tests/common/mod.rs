@@ -13,7 +13,7 @@ pub(crate) struct Desk {
     pub(crate) folder: TempDir,
 }
 
-/// How a command ended.
+/// Exit code and output of a command.
 pub(crate) struct Ended {
     pub(crate) code: i32,
     pub(crate) out: String,
@@ -39,7 +39,7 @@ impl Desk {
         std::fs::read_to_string(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
     }
 
-    /// The binary in this folder, in surroundings that tests can rely on.
+    /// Command that runs the binary in this folder, without environment variables that change its output.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_williwaw"));
         command.current_dir(self.folder.path()).args(args);
@@ -51,7 +51,7 @@ impl Desk {
         ended(&mut self.command(args))
     }
 
-    /// As above, on a terminal with this number of columns.
+    /// Runs the binary with this number of terminal columns (`COLUMNS`).
     pub(crate) fn run_at(&self, columns: usize, args: &[&str]) -> Ended {
         ended(self.command(args).env("COLUMNS", columns.to_string()))
     }

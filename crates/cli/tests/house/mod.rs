@@ -62,7 +62,7 @@ impl Agent {
         Agent::started(command)
     }
 
-    /// From a command that is an agent's.
+    /// Starts an agent from its command.
     pub(crate) fn started(mut command: Command) -> Agent {
         let mut process = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let said = Arc::new(Mutex::new(String::new()));
@@ -117,7 +117,7 @@ pub(crate) fn until(what: &str, patience: Duration, is: impl Fn() -> bool) {
     }
 }
 
-/// Processes that bear this mark in their arguments.
+/// Processes with this mark in their arguments.
 pub(crate) fn marked(mark: &str) -> usize {
     let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
@@ -133,7 +133,7 @@ pub(crate) struct House {
 }
 
 impl House {
-    /// None, with the reason said aloud, where such a network cannot be made.
+    /// The hosts; `None` with a printed reason if the network cannot be made.
     pub(crate) fn new() -> Option<House> {
         let house = House::built();
         if house.is_none() {
@@ -190,7 +190,7 @@ impl House {
         self
     }
 
-    /// The file that says which host has which machine; the one without carries the path.
+    /// List of agents: the machines of each host; the host without machines carries the path.
     pub(crate) fn list(&self, machines: [&str; 3]) {
         let mut text = "token-file = \"agents.token\"\nclock-limit = \"1 s\"\n".to_owned();
         for (i, (name, machine)) in NAMES.iter().zip(machines).enumerate() {
@@ -210,7 +210,7 @@ impl House {
         command
     }
 
-    /// The machine of a test is not quiet: how late packets are is reported here, and not judged.
+    /// Reports the lateness without a verdict, because the test machine is loaded.
     pub(crate) fn emulate(&self, more: &[&str]) -> Command {
         let mut command =
             self.controller(&["emulate", "s.toml", "--agents", "agents.toml", "--lateness", "10 s"]);

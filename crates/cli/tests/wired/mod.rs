@@ -1,15 +1,15 @@
-//! `williwaw wire` at work, for the tests of interfaces and of serial lines.
+//! Running `williwaw wire` process, for the tests of interfaces and of serial lines.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// The program at work.
+/// A running `williwaw wire`.
 pub(crate) struct Wire {
     pub(crate) process: Child,
     lines: BufReader<ChildStdout>,
-    /// Its ends, as it names them.
+    /// Names of the two ends, as the program prints them.
     pub(crate) ends: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ impl Wire {
         assert!(killed.unwrap().success());
     }
 
-    /// Ends it as a user does, and returns its output.
+    /// Ends the program with SIGINT and returns its output.
     pub(crate) fn close(mut self) -> Value {
         self.signal("INT");
         let mut line = String::new();

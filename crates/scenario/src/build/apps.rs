@@ -1,4 +1,5 @@
-//! Applications at the ends of flows: requests, messages, and the receiving end of bulk data.
+//! Applications at the ends of a modelled flow: client and server, message source and sink, media stream,
+//! receiver of bulk data.
 
 use crate::model::{App, Flow};
 use base::rng::Seed;

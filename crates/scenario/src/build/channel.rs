@@ -1,4 +1,5 @@
-//! Builder of channels and of the followers of state machines.
+//! Builder of channel elements: traffic classes, shapers, error processes, state-machine plans and followers,
+//! wiring of flow-control credit and RST flushes.
 
 use super::{Builder, draw_time, gate_of_closures};
 use crate::model::channel::{self, Change, ErrorKind, ErrorMode, TriggerSchedule};
@@ -167,7 +168,7 @@ impl Builder<'_> {
         Some(self.add(format!("{}.shaper", link.name), Shaper::new(shapes)))
     }
 
-    /// Parameters of a queue in a channel, be it the link's own or that of a class.
+    /// Parameters of a queue in a channel: of the link, or of a traffic class.
     fn site<'n>(
         &self,
         link: &Link,
@@ -180,7 +181,7 @@ impl Builder<'_> {
 
     fn errors_of(&self, link: &Link, error: usize) -> Errors {
         let error = &self.model.errors[error];
-        // The error process over time is shared by its links; the random stream per frame is the link's own.
+        // Links share an error process over time; each link has its own random stream per frame.
         self.errors(&error.kind, &error.mode, &error.name, &format!("{}@{}", error.name, link.name))
     }
 

@@ -5,7 +5,7 @@ use base::Span;
 use path::deadline::{Margin, Policy, RemainingPath};
 use path::qdisc::deadline::{Margin as Needs, Options};
 
-/// Policy of link `index`; `ledgers` is the number of flow directions.
+/// Deadline policy of link `index`; `ledgers` is the number of flow directions.
 pub(super) fn policy(model: &Model, index: usize, deadline: &Options, ledgers: usize) -> Policy {
     let margin = match deadline.margin {
         Needs::Fixed(span) => Margin::Fixed(span),

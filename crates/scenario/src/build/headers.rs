@@ -13,7 +13,7 @@ use transport::tcp::{Config, Role};
 const HEADERS: u32 = 40;
 
 impl Builder<'_> {
-    /// Value of `of` for the TCP configuration of each flow end, by ledger; `none` for other transports.
+    /// Value of `of` for the TCP configuration of the sender in each flow direction (ledger); `none` for other transports.
     fn by_ledger<T: Clone>(&self, none: T, of: impl Fn(&Config) -> T) -> Vec<T> {
         let end = |role| {
             let (of, none) = (&of, none.clone());
@@ -27,7 +27,7 @@ impl Builder<'_> {
         flows.chain(std::iter::repeat(none.clone())).take(2 * self.numbers()).collect()
     }
 
-    /// By ledger, whether a link sends headers as differences; empty if it does so for no flow.
+    /// For each flow direction (ledger), whether a link sends headers as differences; empty if for none.
     pub(super) fn headers_as_differences(&self, link: &Link) -> Vec<bool> {
         match link.compression {
             // RFC 1144: packets with changed options are sent uncompressed.
@@ -37,7 +37,7 @@ impl Builder<'_> {
         }
     }
 
-    /// State machines of a link that some states enter without context transfer.
+    /// Indexes of a link's state machines with a state whose entry loses the contexts of header compression.
     fn machines_without_contexts(&self, link: &Link) -> Vec<usize> {
         let all = link.channel.as_ref().map_or(&[][..], |channel| &channel.machines);
         let loses = |m: &&usize| self.model.machines[**m].states.iter().any(|state| state.loses_contexts);
@@ -53,8 +53,8 @@ impl Builder<'_> {
         self.machines_without_contexts(link).into_iter().map(of).collect()
     }
 
-    /// Registers a compressor at the triggers of these handovers.
-    pub(super) fn lend_states(&mut self, link: &Link, compressor: ElementId) {
+    /// Registers a compressor at the triggers of handovers without context transfer.
+    pub(super) fn register_handover_triggers(&mut self, link: &Link, compressor: ElementId) {
         for m in self.machines_without_contexts(link) {
             let machine = &self.model.machines[m];
             for (s, state) in machine.states.iter().enumerate() {
@@ -64,7 +64,7 @@ impl Builder<'_> {
         }
     }
 
-    /// By ledger, compressed header sizes on a link; empty if sizes do not change.
+    /// For each flow direction (ledger), compressed header sizes on a link; empty if sizes do not change.
     pub(super) fn compressed_headers(&self, link: &Link) -> Vec<Option<HeaderSizes>> {
         let sizes = |of: fn(&Config) -> HeaderSizes| {
             self.by_ledger(None, |config| (config.wire.header >= HEADERS).then(|| of(config)))

@@ -53,8 +53,8 @@ impl Builder<'_> {
         self.prepend(index, chain, Chain::of(id));
     }
 
-    /// Charging meters at the far end of the link: of the radio network, and for the uplink of the gateway
-    /// too.
+    /// Charging meters at the far end of the link: the meter of the radio network, and on the uplink the meter of the
+    /// gateway too.
     fn far_meters(&mut self, index: usize, chain: &mut Option<Chain>) {
         let link = &self.model.links[index];
         if link.charging.is_none() {
@@ -138,7 +138,7 @@ impl Builder<'_> {
             let handovers = self.handovers_without_contexts(link);
             let id =
                 self.add(format!("{}.headers-compressed", link.name), Compressor::new(headers, handovers));
-            self.lend_states(link, id);
+            self.register_handover_triggers(link, id);
             self.prepend_element(index, chain, id);
         }
         if link.charging.is_some() && !is_up(link) {

@@ -1,5 +1,5 @@
-//! Background load that crosses several links, and flow numbers for packets that belong to no flow. A load
-//! ends behind its own link or behind a later one.
+//! Background load that crosses several links, and flow numbers of packets that belong to no flow (loads,
+//! further network paths).
 
 use super::{Builder, draw_time};
 use crate::model::{Delay, Model, Position, Queue};
@@ -7,18 +7,18 @@ use base::packet::FlowId;
 use path::background::Source;
 use std::ops::Range;
 
-/// A background load that continues beyond its own link.
+/// Route of a background load that continues beyond its own link.
 #[derive(Clone, Debug)]
 pub(super) struct LoadRoute {
     /// Index of the background load.
     pub(super) background: usize,
     /// Links of its path, in order.
     pub(super) way: Vec<usize>,
-    /// Flow number of its packets; no flow has this number.
+    /// Flow number of its packets, used by no flow of the model.
     pub(super) flow: FlowId,
 }
 
-/// All loads that continue beyond their own link.
+/// Routes of all loads that continue beyond their own link.
 pub(super) fn travels(model: &Model) -> Vec<LoadRoute> {
     let mut all = Vec::new();
     for (background, load) in model.backgrounds.iter().enumerate() {
@@ -30,8 +30,8 @@ pub(super) fn travels(model: &Model) -> Vec<LoadRoute> {
     all
 }
 
-/// Flow numbers of a flow's packets on its other network paths, in order; unique among flows, loads and
-/// pairs.
+/// Flow numbers of a flow's packets on its further network paths, in order; unique among flows, loads and pairs of
+/// stations.
 pub fn path_numbers(model: &Model, flow: usize) -> Range<usize> {
     let before: usize = model.flows.iter().take(flow).map(|flow| flow.other_paths.len()).sum();
     let own = model.flows.get(flow).map_or(0, |flow| flow.other_paths.len());
@@ -43,7 +43,7 @@ pub fn path_numbers(model: &Model, flow: usize) -> Range<usize> {
 }
 
 impl Builder<'_> {
-    /// If load ends behind this link: the flow numbers of loads that continue through it.
+    /// Flow numbers of loads that continue through this link, if another load ends behind it; otherwise `None`.
     pub(super) fn absorbs(&self, link: usize) -> Option<Vec<FlowId>> {
         let here =
             |background: usize| !self.travels.iter().any(|t| t.background == background && t.way[0] == link);

@@ -1,5 +1,5 @@
-//! Receiver congestion manager of a node: aggregate window over time from rate and delay of the access link,
-//! and throttles of datagrams.
+//! Builder of receiver congestion managers: aggregate window over time from rate and delay of the access
+//! link, priorities of flows, throttles of datagrams.
 
 use super::{Builder, draw_time};
 use crate::model::channel::{Change, TriggerSchedule};
@@ -15,17 +15,17 @@ use transport::tcp::receiver::{Aggregate, WindowManager};
 /// Size of a full packet, whose transmission time adds to the round trip, bytes.
 const PACKET: u64 = 1500;
 
-/// Congestion manager of a node under construction.
+/// Receiver congestion manager of a node, under construction.
 pub(super) struct Managing {
     pub(super) windows: WindowManager,
-    /// Flows that data reach at the node, by index in the model.
+    /// Flows whose data arrive at the node, with their index in the model.
     pub(super) flows: Vec<(usize, ManagedFlow)>,
-    /// Throttles of flows, by index in the model.
+    /// Throttles of datagram flows, with the index of the flow in the model.
     throttles: Vec<(usize, ElementId)>,
 }
 
 impl Managing {
-    /// Number of a flow in the window manager; none if no data reach it here.
+    /// Number of a flow in the window manager; `None` if its data do not arrive at this node.
     pub(super) fn number(&self, flow: usize) -> Option<usize> {
         let of = self.flows.iter().find(|(index, _)| *index == flow)?;
         if let Managed::Windows(number) = of.1.managed { Some(number) } else { None }
@@ -33,7 +33,7 @@ impl Managing {
 }
 
 impl Builder<'_> {
-    /// Window manager of a node, and the number of a flow there; none if nothing manages the flow.
+    /// Window manager of a node and the number of a flow in it; `None` if the flow has no managed window.
     pub(super) fn manager(&mut self, node: usize, flow: usize) -> Option<(WindowManager, usize)> {
         let managing = self.managing(node)?;
         managing.number(flow).map(|number| (managing.windows.clone(), number))
@@ -59,14 +59,14 @@ impl Builder<'_> {
         self.managers.get_mut(&node)
     }
 
-    /// Flows that data reach at `node`: downloads, and replies to requests.
+    /// Flows whose data arrive at `node`: downloads, and replies to requests.
     fn managed_flows(&self, node: usize, of: &Manager, windows: &WindowManager) -> Vec<(usize, ManagedFlow)> {
         let reached =
             |flow: &&Flow| flow.to == node || (flow.from == node && matches!(flow.app, App::Requests(_)));
         let mut port = 0;
         let mut one = |flow: &Flow| {
             let role = if flow.to == node { Role::Passive } else { Role::Active };
-            let managed = if !is_of_datagrams(flow, role) {
+            let managed = if !ignores_receive_window(flow, role) {
                 Managed::Windows(windows.add_flow(flow.priority))
             } else if of.datagrams == Datagrams::Free {
                 Managed::Free
@@ -183,7 +183,7 @@ impl Builder<'_> {
             let of_state = |state: usize| {
                 let settings = &machine.states[state].settings;
                 let on = settings.iter().rev().find(|(l, _)| *l == of.link).map(|(_, setting)| setting);
-                // A drawn rate counts with its mean.
+                // The link layer reports the mean of a drawn rate.
                 let rate =
                     on.and_then(|s| s.rate.as_ref()).map(|d| Rate::from_bps(d.mean() as u64)).or(base_rate);
                 let delay = on.and_then(|s| s.delay.as_ref()).map(|d| Span::from_nanos(d.mean() as u64));
@@ -223,14 +223,14 @@ impl Builder<'_> {
 /// State of the access link, as the link layer reports it.
 #[derive(Clone, Copy)]
 struct AccessHint {
-    /// `None`: unlimited.
+    /// Rate of the access link; `None`: unlimited.
     rate: Option<Rate>,
-    /// One-way delay.
+    /// One-way delay of the access link.
     delay: Span,
 }
 
 impl AccessHint {
-    /// Window in bytes: headroom x rate x round trip.
+    /// Aggregate window, bytes: headroom x rate x round trip.
     fn window(&self, of: &Manager) -> u64 {
         let Some(rate) = self.rate.filter(|rate| rate.bps() > 0) else { return u64::MAX };
         let rtt = of.beyond + self.delay.times(2) + rate.span_of(PACKET);
@@ -238,12 +238,12 @@ impl AccessHint {
     }
 }
 
-/// Whether the peer of this end obeys no receive window.
-fn is_of_datagrams(flow: &Flow, role: Role) -> bool {
+/// Whether the transport at this end is neither a TCP model nor a kernel, so that its peer obeys no receive window.
+fn ignores_receive_window(flow: &Flow, role: Role) -> bool {
     !matches!(flow.transport.at(role), Transport::Tcp { .. } | Transport::Linux(_))
 }
 
-/// Upper bound of schedule steps that hints look ahead.
+/// Maximum number of schedule steps that become hints.
 const MOST_STEPS: usize = 100_000;
 
 fn first_rate(link: &Link) -> Option<Rate> {

@@ -65,13 +65,13 @@ pub struct World {
     pub bearers: Vec<(ElementId, usize)>,
     /// Out-of-band message boundaries of each flow, in the order of the model.
     pub logs: Vec<MessageLog>,
-    /// Elements of each link, in the order of the model; both directions of a bearer share theirs.
+    /// Elements of each link, in the order of the model; both directions of a bearer share one element.
     pub links: Vec<Vec<ElementId>>,
     /// Links that a program serves, and their elements.
     pub outsides: Vec<(usize, ElementId)>,
     /// Nodes with a congestion manager, and the elements that control them.
     pub managers: Vec<(usize, ElementId)>,
-    /// Macroflows: sending node, receiving node, and the element that passes grants. Not those of shared windows.
+    /// Macroflows of sender-side congestion managers: sending node, receiving node, and the element that passes grants.
     pub macroflows: Vec<(usize, usize, ElementId)>,
 }
 
@@ -121,7 +121,7 @@ struct Builder<'a> {
     choices: Vec<Arc<transport::tcp::Config>>,
     /// TCB cache between two nodes, for flows that share one (RFC 9040).
     caches: BTreeMap<(usize, usize), TcbCache>,
-    /// Reset watches, and the link that each flushes.
+    /// Elements that watch for RST segments, and the link whose queue each one flushes.
     watches: Vec<(ElementId, usize)>,
     /// Links that programs serve, and their elements.
     outsides: Vec<(usize, ElementId)>,

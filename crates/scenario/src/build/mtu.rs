@@ -26,7 +26,7 @@ impl Builder<'_> {
         let model = self.model;
         let of = |flow: &Flow| [Role::Active, Role::Passive].map(|role| learns(flow, role));
         let mut whole: Vec<bool> = model.flows.iter().flat_map(of).collect();
-        // Flow numbers of other network paths follow those of all flows.
+        // Flow numbers of further network paths are larger than those of all flows.
         for (i, flow) in model.flows.iter().enumerate() {
             for number in path_numbers(model, i) {
                 whole.resize(whole.len().max(2 * number + 2), false);

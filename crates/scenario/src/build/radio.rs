@@ -14,7 +14,7 @@ use radio::mobility::Extent;
 use radio::pcu::Station;
 use radio::pcu::config::{PORTS, StationConfig};
 
-/// Bearers of a cell.
+/// Indexes of the bearers of a cell.
 pub fn mates(model: &Model, cell: &str) -> Vec<usize> {
     let of = |b: &Bearer| matches!(&b.kind, BearerKind::Gprs(g) if g.cell == cell);
     (0..model.bearers.len()).filter(|b| of(&model.bearers[*b])).collect()
@@ -90,7 +90,7 @@ impl Builder<'_> {
             let signal = |state| Signal::State { machine: user as u16, state };
             let name = format!("{}.reselect", self.model.bearers[m].name);
             self.network.lend(&name, id, signal(0));
-            // Toward a chosen neighbour.
+            // Triggers for a change to a neighbour cell of a chosen extent.
             for (extent, state) in Extent::NAMES.iter().zip(1..) {
                 self.network.lend(&format!("{name}.{extent}"), id, signal(state));
             }

@@ -1,5 +1,5 @@
-//! Hosts of one node that send to another one and share a window: macroflows of sender-side congestion managers (RFC
-//! 3124), shared windows of ATP.
+//! Builder of congestion windows shared by the hosts of one node toward another: macroflows of sender-side
+//! congestion managers (RFC 3124), shared windows of ATP.
 
 use super::Builder;
 use crate::model::{Flow, Scheduler};
@@ -11,7 +11,7 @@ use transport::tcp::Config;
 /// Macroflow under construction.
 pub(super) struct Sending {
     macroflow: Macroflow,
-    /// Hosts by the numbers of their owners.
+    /// Elements of the member hosts; the position is the owner number in the macroflow.
     hosts: Vec<ElementId>,
 }
 
@@ -19,12 +19,12 @@ pub(super) struct Sending {
 #[derive(Default)]
 pub(super) struct Window {
     pub(super) shared: atp::SharedWindow,
-    /// Hosts that hold it, with their numbers.
+    /// Member number and element of each host.
     hosts: Vec<(u16, ElementId)>,
 }
 
 impl Builder<'_> {
-    /// Notes the element of a host that joined the window between two nodes as its member `number`, if it did.
+    /// Records the element of a host, if it is member `number` of the shared window between two nodes.
     pub(super) fn hold(&mut self, between: (usize, usize), number: usize, host: ElementId) {
         if let Some(window) = self.windows.get_mut(&between)
             && window.shared.members() > number
@@ -33,8 +33,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Place of the next host of a flow in the macroflow from `here` to `there`, if `here` has a manager. The
-    /// first host's initial window is the macroflow's.
+    /// Membership of the next host in the macroflow from `here` to `there`; `None` if `here` has no manager. The first
+    /// host sets the initial window of the macroflow.
     pub(super) fn membership(
         &mut self,
         here: usize,
@@ -53,7 +53,7 @@ impl Builder<'_> {
         Some(Membership { macroflow: known.macroflow.clone(), owner: known.hosts.len() as u16, weight })
     }
 
-    /// Notes the element of a host with a membership.
+    /// Records the element of a host with a membership.
     pub(super) fn enrol(&mut self, here: usize, there: usize, member: Option<Membership>, host: ElementId) {
         if let (Some(_), Some(known)) = (member, self.macroflows.get_mut(&(here, there))) {
             known.hosts.push(host);

@@ -1,4 +1,4 @@
-//! Builder of networks of cells, wired to the hosts of their users.
+//! Builder of networks of cells: one element per system, wired to the hosts of its users.
 
 use super::{Builder, Ends};
 use cells::system::Cells;
@@ -22,7 +22,7 @@ impl Builder<'_> {
                     self.network.wire(id, port, host, Port(0));
                 }
             }
-            // It measures until the driver closes it at the end of the workloads.
+            // The system measures until the driver closes it at the end of the workloads.
             self.backgrounds.push(id);
             all.push(id);
         }

@@ -1,4 +1,4 @@
-//! Description of channels and state machines in text.
+//! Description of channels, state machines and triggers in text.
 
 use super::{dist, loss_share};
 use crate::model::channel::{

@@ -1,5 +1,5 @@
-//! Cost estimate of a run: cells, repetitions, packets, simulated seconds; and the question before a very
-//! large run.
+//! Cost estimate of a run before it starts: cells, repetitions, simulated seconds, packets, packet hops; and
+//! the question before a very large run.
 //!
 //! The counts of cells and runs are exact; the rest is within a factor of a few. A bulk transfer runs at the
 //! rate of its slowest link or of its window. Gate closures lengthen it; background load runs meanwhile.
@@ -26,7 +26,7 @@ pub struct Cost {
     pub cells: u64,
     /// Repetitions of each cell.
     pub repetitions: u32,
-    /// Product of both, saturating at `u64::MAX`.
+    /// Number of runs, cells times repetitions, saturating at `u64::MAX`.
     pub runs: u64,
     /// Simulated seconds of all runs, estimated.
     pub simulated_s: f64,
@@ -139,7 +139,7 @@ fn one_run(model: &Model) -> (f64, f64, f64) {
 
 /// End of a flow in seconds, its data packets and its ACKs.
 fn one_flow(model: &Model, flow: &Flow, limit: f64) -> (f64, f64, f64) {
-    // A kernel counts as a model with default options; its error is small beside the others.
+    // A kernel counts as a model with default options, which is accurate enough for an estimate.
     let sizes = match (flow.transport.tcp(), flow.transport.model()) {
         (Some(config), _) => of_tcp(config),
         (_, Some(spec)) => spec.sizes(),

@@ -1,6 +1,4 @@
-//! Scenario description: path, weather, flows and grid in text.
-//!
-//! The first cell in words: path, weather, flows, and the axes of the grid.
+//! Description of a scenario in text: path, weather and flows of the first cell, axes of the grid, cost.
 
 pub mod channel;
 pub mod cost;

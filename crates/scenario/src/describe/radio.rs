@@ -1,4 +1,4 @@
-//! Scenario description of radio bearers in text.
+//! Description of a radio bearer in one line of text.
 
 use crate::model::Bearer;
 use crate::model::radio::BearerKind;

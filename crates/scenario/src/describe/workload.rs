@@ -1,4 +1,4 @@
-//! Description of a workload in a few words.
+//! Description of a workload in one line of text: bulk data, requests, messages, streams.
 
 use crate::model::{App, MessagePlan, RequestPlan, UsefulLife};
 use base::dist::Dist;

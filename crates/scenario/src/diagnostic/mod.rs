@@ -1,6 +1,5 @@
-//! Diagnostics: error, place and remedy, all at once in text order.
-//!
-//! A [`Diagnostic`] is one finding; [`Diagnostics`] are all findings of one scenario, in text order.
+//! Diagnostics of a scenario: severity, code, message, place and remedy, collected without duplicates in text
+//! order, as text or JSON.
 
 pub mod render;
 pub mod source;

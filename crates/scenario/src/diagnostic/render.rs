@@ -1,7 +1,7 @@
-//! Terminal rendering of diagnostics.
+//! Terminal rendering of diagnostics: file, line and column, the source line with the mistake underlined, and
+//! the remedy.
 //!
-//! File, line and column, the line with the mistake underlined, and the remedy. Output fits any width, with
-//! or without colour, and is safe for arbitrary file contents.
+//! Output fits any width, with or without colour, and is safe for arbitrary file contents.
 
 use super::source::{SourceSpan, Sources, boundary};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};

@@ -1,7 +1,7 @@
-//! Source texts and spans of values.
+//! Source texts of a scenario, and source spans of its values (byte ranges), with line and column.
 //!
-//! Every value keeps its [`SourceSpan`], so that later checks can underline the user's text in a scenario, a grid
-//! line, a `--set` argument or a data file.
+//! Every value keeps its [`SourceSpan`], so that later checks can underline the user's text in a scenario, a
+//! grid line, a `--set` argument or a data file.
 
 /// Byte range in one of the texts of [`Sources`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]

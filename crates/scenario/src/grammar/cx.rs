@@ -1,7 +1,7 @@
-//! Reader context: diagnostics, sources and named files.
+//! Context of reading a scenario: collector of diagnostics, source texts, and loader and parsers of named
+//! data files (distributions, rate traces, spikes).
 //!
-//! Diagnostics collector, the texts that diagnostics point into, and the files that the scenario names. Each
-//! file is loaded once, through the caller's closure.
+//! Each file is loaded once, through the caller's closure.
 
 use super::leaf::{self, ValueError};
 use super::shape::Quantity;
@@ -351,9 +351,9 @@ pub(crate) fn seconds(text: &str) -> Result<Span, String> {
     }
 }
 
-/// Opportunities at whole milliseconds as a rate. The bytes of millisecond n are served evenly over the
-/// millisecond that ends at n, so that their last bit leaves at the recorded time. The trace repeats from its
-/// last line; opportunities at 0 belong to that end.
+/// Rate schedule of delivery opportunities at whole milliseconds. The bytes of millisecond n are served evenly over the
+/// millisecond that ends at n, so that their last bit leaves at the recorded time. The trace repeats after the time of
+/// its last line; opportunities at 0 count at that time.
 fn opportunities_as_rate(opportunities: &[Time], bytes: u32) -> Schedule<Rate> {
     const MS: u64 = 1_000_000;
     let ms = |t: Time| t.as_nanos() / MS;

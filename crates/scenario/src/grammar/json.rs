@@ -1,7 +1,7 @@
-//! JSON form of a scenario, read into the TOML tree.
+//! Parser of scenarios in JSON, with the keys and strings of TOML.
 //!
-//! JSON with the keys and strings of TOML. A file that begins with `{` becomes an ordinary value tree with
-//! spans, so that all later stages treat both formats alike.
+//! A file that begins with `{` becomes an ordinary value tree with spans, so that all later stages treat both
+//! formats alike.
 
 use super::tree::{Entry, Table, Tree, Value};
 use crate::diagnostic::source::SourceSpan;

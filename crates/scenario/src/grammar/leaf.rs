@@ -1,7 +1,8 @@
-//! Scalar value readers: quantities, names, distributions.
+//! Readers of scalar values of a scenario: quantities with units, names, flags, numbers, queue limits,
+//! distributions, packet ranges.
 //!
-//! One function per kind of value converts text into a typed value or a complaint with remedy. Checker and
-//! builders share these functions.
+//! One function per kind of value converts text into a typed value or an error with remedy. Validation and
+//! table readers share these functions.
 
 use super::cx::Cx;
 use super::shape::{Quantity, ValueKind};
@@ -78,10 +79,10 @@ fn text_of(kind: ValueKind, tree: &Tree) -> Read<&str> {
 fn says<T>(kind: ValueKind, result: Result<T, UnitError>) -> Read<T> {
     result.map_err(|error| {
         let message = error.to_string();
-        // Most of these messages contain their remedy; the others get an example.
-        let mended =
+        // Most messages of unit errors contain their remedy; the others get an example.
+        let has_remedy =
             message.contains("; write") || (message.contains("; use") && !matches!(kind, ValueKind::Limits));
-        let help = if mended { String::new() } else { format!("this must be {}", kind.expected()) };
+        let help = if has_remedy { String::new() } else { format!("this must be {}", kind.expected()) };
         ValueError::new(message).help(help)
     })
 }
@@ -90,7 +91,7 @@ pub(crate) fn text(tree: &Tree) -> Read<String> {
     text_of(ValueKind::Text, tree).map(str::to_owned)
 }
 
-/// A name is a part of paths and so contains no dot.
+/// Reads a name, which contains no dot, because names are parts of override paths.
 pub(crate) fn name(tree: &Tree) -> Read<String> {
     let text = text_of(ValueKind::Name, tree)?;
     let good = text.starts_with(|c: char| c.is_ascii_alphabetic())

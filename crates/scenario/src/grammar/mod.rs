@@ -1,4 +1,5 @@
-//! Grammar engine: value tree with spans, shapes, checked table readers, overrides, JSON Schema.
+//! Grammar engine of scenario files: value tree with spans, shape validation, table readers, overrides, JSON
+//! Schema.
 
 pub(crate) mod cx;
 pub(crate) mod json;

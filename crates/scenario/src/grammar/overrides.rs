@@ -1,10 +1,10 @@
-//! Overrides by path (`--set`, grid keys).
+//! Overrides of scenario values by path, from `--set` and from the keys of `[grid]`.
 //!
 //! A path consists of keys of tables, and of names where a list has several tables:
 //! `flow.download.transport.tcp.recovery`, `hop.radio.gate.reselection.every`, `hop.radio.rate.down`,
-//! `run.seed`. `--set` and `[grid]` use equal paths.
+//! `run.seed`.
 //!
-//! - `*` in place of a name addresses all of them: `flow.*.transport.tcp.recovery`.
+//! - `*` in place of a name addresses all tables of a list: `flow.*.transport.tcp.recovery`.
 //! - Below a choice the path names the variant: `hop.radio.queue.drop-tail.limit` makes the queue a drop-tail
 //!   queue, whatever it was before.
 //! - A value for both directions is split by `.down` or `.up`; a path without direction changes both.
@@ -111,7 +111,7 @@ fn is_grid(change: &Override) -> bool {
     change.path.place.source == 0
 }
 
-/// Removes the keys that the new key excludes, and keys that have a meaning only beside those.
+/// Removes the keys that `key` excludes, and keys that have a meaning only beside the removed ones.
 fn make_way(table: &mut Table, shape: &TableShape, key: &str) {
     let excluded = |other: &str| {
         other != key && shape.one_of.iter().any(|group| group.contains(&key) && group.contains(&other))
@@ -292,7 +292,7 @@ impl Walk<'_> {
         let Some(direction) = named else {
             if at < self.steps.len() && parted(tree, parts) {
                 let Value::Table(table) = &mut tree.value else { return Ok(()) };
-                // If the two directions made different choices, the one that made this choice is changed.
+                // If the directions chose different variants, only the direction with this variant is changed.
                 let key = self.steps[at].0;
                 let chose = |tree: &Tree| tree.text() == Some(key) || tree.get(key).is_some();
                 let some = table.entries.iter().any(|entry| chose(&entry.tree));

@@ -1,7 +1,7 @@
-//! Table reader over a validated value tree.
+//! Reader of one table of a validated scenario tree: values by key, with declared defaults.
 //!
-//! A [`Reader`] returns values by key. The shape was checked before, so that a missing or malformed value has
-//! its diagnostic already and is returned as `None`. Defaults come from the declaration of the key.
+//! The shape was checked before, so that a missing or malformed value has its diagnostic already and is
+//! returned as `None`.
 
 use super::cx::Cx;
 use super::leaf;

@@ -1,6 +1,5 @@
-//! Spelling suggestions by edit distance.
-//!
-//! Suggests the nearest allowed word, if it is near enough to be a typing error.
+//! Spelling suggestions for unknown words: the nearest allowed word by edit distance, and lists of
+//! alternatives in text.
 
 /// Damerau-Levenshtein distance with adjacent transpositions; `None` above `most`.
 fn distance(a: &[char], b: &[char], most: usize) -> Option<usize> {

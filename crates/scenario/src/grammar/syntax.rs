@@ -1,7 +1,6 @@
-//! Error recovery of the TOML parser.
+//! Error recovery of the scenario's TOML parser: each broken statement is reported once and then blanked.
 //!
-//! Each broken statement is reported once and then blanked, so that one missing bracket neither hides other
-//! mistakes nor causes false ones.
+//! One missing bracket then neither hides other mistakes nor causes false ones.
 
 use crate::diagnostic::source::SourceSpan;
 use crate::diagnostic::{Collector, Diagnostic};
@@ -9,7 +8,7 @@ use toml::de::DeTable;
 
 /// Upper bound of broken statements searched for; each costs a parse of the file.
 const ROUNDS: usize = 24;
-/// In a file above this size (bytes) fewer are searched for.
+/// File size, bytes, above which only three broken statements are searched for.
 const LARGE: usize = 128 << 10;
 
 /// A key with its value, or a header; possibly on several lines.
@@ -21,9 +20,9 @@ struct Statement {
     open: Option<usize>,
 }
 
-/// Copy of the text with every broken statement blanked, of equal length; complaints go to `collector`.
+/// Copy of the text with every broken statement blanked, of equal length; diagnostics go to `collector`.
 /// `None` if the text parses as it is.
-pub(crate) fn mend(text: &str, source: u32, collector: &mut Collector) -> Option<String> {
+pub(crate) fn blank_broken(text: &str, source: u32, collector: &mut Collector) -> Option<String> {
     let statements = statements(text);
     let mut bytes = text.as_bytes().to_vec();
     let rounds = if text.len() > LARGE { 3 } else { ROUNDS };
@@ -101,7 +100,7 @@ fn complaint(text: &str, source: u32, statement: &Statement, found: &[(usize, us
     Diagnostic::error("syntax", place(*start, *end), message).help(help)
 }
 
-/// The parser's message in our wording, with a remedy if one is known.
+/// Message of the TOML parser in the wording of scenarios, with a remedy if one is known.
 fn words(message: &str, text: &str) -> (String, String) {
     let text = text.trim();
     if message.starts_with("string values must be quoted") {
@@ -232,7 +231,7 @@ mod tests {
 
     fn messages(text: &str) -> Vec<String> {
         let mut collector = Collector::default();
-        mend(text, 0, &mut collector);
+        blank_broken(text, 0, &mut collector);
         collector.iter().map(|d| d.message.clone()).collect()
     }
 
@@ -257,8 +256,8 @@ mod tests {
     fn the_length_never_changes() {
         for text in ["a = 'µ\nb=[", "[[[[", "a = \"\"\"\nxx", "= = =", "a\\", "\"\\"] {
             let mut collector = Collector::default();
-            if let Some(mended) = mend(text, 0, &mut collector) {
-                assert_eq!(mended.len(), text.len(), "{text}");
+            if let Some(blanked) = blank_broken(text, 0, &mut collector) {
+                assert_eq!(blanked.len(), text.len(), "{text}");
             }
         }
     }

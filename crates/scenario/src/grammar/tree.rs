@@ -1,7 +1,7 @@
-//! Value tree with source spans.
+//! Value tree of a scenario with source spans, and its parser from TOML.
 //!
-//! Every key and every value has a [`SourceSpan`]. The tree is built once from the text. Overrides (`--set`, a
-//! cell of the grid) are applied to it, so that a wrong override is underlined in its own text.
+//! Every key and every value has a [`SourceSpan`]. Overrides (`--set`, a cell of the grid) are applied to the
+//! tree, so that a wrong override is underlined in its own text.
 
 use super::{json, syntax};
 use crate::diagnostic::source::{SourceSpan, Sources};
@@ -15,7 +15,7 @@ pub(crate) struct Tree {
     pub(crate) place: SourceSpan,
 }
 
-/// Kinds of values.
+/// A value by its TOML type.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Text(String),
@@ -125,8 +125,8 @@ pub(crate) fn parse(text: &str, source: u32, collector: &mut Collector) -> Tree 
             Tree { value: Value::Table(Table::default()), place: SourceSpan { source, start: 0, end: 0 } };
         return json::parse(text, source, collector).unwrap_or(empty);
     }
-    let mended = syntax::mend(text, source, collector);
-    let (root, _) = DeTable::parse_recoverable(mended.as_deref().unwrap_or(text));
+    let blanked = syntax::blank_broken(text, source, collector);
+    let (root, _) = DeTable::parse_recoverable(blanked.as_deref().unwrap_or(text));
     let whole = SourceSpan { source, start: 0, end: 0 };
     Tree { value: Value::Table(table(root.into_inner(), source, collector)), place: whole }
 }

@@ -1,7 +1,6 @@
-//! Shape validation of a scenario tree.
+//! Shape validation of a scenario tree: keys, types and units, with a diagnostic for every mistake.
 //!
-//! Checks keys, types and units and reports every mistake. Consistency between values is checked by the
-//! readers of the tables.
+//! Consistency between values is checked by the readers of the tables.
 
 use super::cx::Cx;
 use super::leaf;
@@ -142,12 +141,12 @@ pub(crate) fn table(
     }
     for (key, needed) in shape.needs {
         let Some(entry) = written.get(key) else { continue };
-        // A missing group was reported above.
-        let said = shape.one_of.iter().any(|group| {
+        // A missing group of alternatives has a diagnostic already.
+        let reported = shape.one_of.iter().any(|group| {
             needed.iter().any(|other| group.contains(other))
                 && group.iter().all(|other| written.get(other).is_none())
         });
-        if !said && needed.iter().all(|other| written.get(other).is_none()) {
+        if !reported && needed.iter().all(|other| written.get(other).is_none()) {
             let others = alternatives(needed.iter().copied());
             let message = format!("`{key}` has a meaning only beside {others}");
             cx.push(

@@ -1,10 +1,10 @@
-//! Access log of web proxies and servers: request and reply sizes by class of frequency (Korhonen et al.,
-//! "Measured Performance of GSM HSCSD and GPRS", section III.C; catalogue WL-06).
+//! Import of access logs of web proxies and servers: request and reply sizes in classes of equal frequency,
+//! as a scenario (catalogue WL-06).
 //!
-//! Formats: Squid's native format, the Common Log Format, and columns named `request_bytes` and
-//! `reply_bytes`. Cache hits and huge downloads are left out, as in the study. The remaining exchanges are
-//! sorted by reply size and cut into classes of equal frequency. The class means are the sizes of requests
-//! and replies.
+//! Source: Korhonen et al., "Measured Performance of GSM HSCSD and GPRS", section III.C. Formats: Squid's
+//! native format, the Common Log Format, and columns named `request_bytes` and `reply_bytes`. Cache hits and
+//! huge downloads are left out, as in the study. The remaining exchanges are sorted by reply size and cut
+//! into classes of equal frequency. The class means are the sizes of requests and replies.
 
 use super::words::shown;
 use super::{ImportError, Imported, words_of_comment};
@@ -17,7 +17,7 @@ use std::fmt::Write;
 pub struct Classes {
     /// Number of classes of equal frequency; 3 in the study.
     pub number: usize,
-    /// Largest reply, bytes; larger ones are huge downloads and left out.
+    /// Largest reply, bytes; larger replies count as huge downloads and are left out.
     pub largest: u64,
 }
 

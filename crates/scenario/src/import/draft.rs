@@ -1,6 +1,5 @@
-//! Draft scenario of an import, with its notes.
-//!
-//! Hops with their values in the notation of scenario files, and the notes.
+//! Draft of an imported scenario: hops with values in the notation of scenario files, and notes on exact,
+//! approximate and missing translations.
 
 use super::{ImportError, Imported};
 use crate::Style;

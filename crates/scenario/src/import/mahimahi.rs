@@ -8,7 +8,7 @@ use super::words::{lines, shown, split};
 /// Bytes per opportunity of a trace: an MTU of 1500 and the 4-byte header of a TUN device.
 const OPPORTUNITY: u32 = 1504;
 
-/// Reads command lines; each further line is nested in the one before.
+/// Reads command lines; each line is a shell nested in the shell of the line before.
 pub(super) fn read(text: &str) -> Result<Draft, ImportError> {
     let mut draft = Draft::default();
     let mut words = Vec::new();

@@ -1,7 +1,7 @@
-//! Import of netem and mahimahi commands, of recorded traces and of access logs.
+//! Import of netem and mahimahi command lines, recordings and access logs as scenario files.
 //!
-//! Command lines of netem and mahimahi, recordings and access logs become scenario files. Notes list exact,
-//! approximate and missing translations. A word unknown to the tool itself is an error.
+//! Notes list exact, approximate and missing translations. A word that is not in the syntax of the tool is an
+//! error.
 
 mod access_log;
 mod draft;
@@ -17,11 +17,11 @@ pub use access_log::{Classes, access_log};
 pub struct Imported {
     /// Scenario file, with the notes as comments.
     pub scenario: String,
-    /// Translated exactly.
+    /// Parts translated exactly.
     pub exactly: Vec<String>,
-    /// Translated approximately, with the difference.
+    /// Parts translated approximately, with the difference.
     pub roughly: Vec<String>,
-    /// Left out.
+    /// Parts left out.
     pub left_out: Vec<String>,
 }
 

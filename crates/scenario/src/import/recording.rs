@@ -1,7 +1,8 @@
-//! Import of recorded columns: rate, delay and loss over time. The first line names them: `t_s`, `rate_bps` (or `_kbps`,
-//! `_mbps`), `delay_ms` (or `_s`), `loss` (a share) or `loss_percent`. The suffix `_down` or `_up` restricts
-//! a column to one direction. Drives recorded by a phone (`Timestamp`, `DL_bitrate`, `UL_bitrate` in kbit/s)
-//! are accepted too.
+//! Import of recordings: columns of rate, delay and loss over time, as schedules of a link in a scenario.
+//!
+//! The first line names the columns: `t_s`, `rate_bps` (or `_kbps`, `_mbps`), `delay_ms` (or `_s`), `loss` (a
+//! share) or `loss_percent`. The suffix `_down` or `_up` restricts a column to one direction. Drives recorded
+//! by a phone (`Timestamp`, `DL_bitrate`, `UL_bitrate` in kbit/s) are accepted too.
 
 use super::ImportError;
 use super::draft::{DIRECTIONS, Draft, Hop};
@@ -97,7 +98,7 @@ pub(super) fn read(text: &str) -> Result<Draft, ImportError> {
             return Err(wrong("later than the line before", cell(time)));
         }
         if last == Some(t) {
-            continue; // A second line for this instant.
+            continue; // Only the first line of an instant counts.
         }
         last = Some(t);
         for (at, column) in columns.iter().enumerate() {

@@ -1,6 +1,4 @@
-//! Shell word splitting of imported command lines.
-//!
-//! Quotes and backslashes follow the shell's rules; nothing is expanded.
+//! Word splitting of imported command lines, with the quotes and backslashes of a shell; nothing is expanded.
 
 use super::ImportError;
 

@@ -1,4 +1,5 @@
-//! Transports of a flow: a model, kernels, or one of each.
+//! Transport of a flow in the scenario model: TCP model, kernel, datagrams, another protocol, or two
+//! different ends.
 
 use super::Linux;
 use crate::protocol::Spec;
@@ -23,8 +24,8 @@ pub enum Transport {
     Udp(Udp),
     /// A model of another protocol, at both ends.
     Model(Arc<dyn Spec>),
-    /// Different ends, the connecting end first. Either both are TCP models whose options are negotiated, or
-    /// at least one is a kernel and the other a kernel or a TCP model.
+    /// Different ends, the connecting end first: two TCP models, whose options are negotiated, or a kernel and another
+    /// kernel or a model of its protocol.
     Ends(Box<[Transport; 2]>),
 }
 
@@ -36,7 +37,7 @@ impl Transport {
             alike => alike,
         }
     }
-    /// TCP configuration, if both ends are TCP models; of the connecting end if they differ.
+    /// TCP configuration, if both ends are TCP models; if they differ, the configuration of the connecting end.
     pub fn tcp(&self) -> Option<&Config> {
         match self {
             Transport::Tcp { config, .. } => Some(config),
@@ -51,8 +52,8 @@ impl Transport {
     pub fn model(&self) -> Option<&dyn Spec> {
         if let Transport::Model(spec) = self { Some(&**spec) } else { None }
     }
-    /// Kernel settings, if an end is a kernel; of the connecting end if both are. Both have equal protocol
-    /// and IP version.
+    /// Kernel settings, if an end is a kernel; if both ends are, the settings of the connecting end. Two kernels have
+    /// equal protocol and IP version.
     pub fn linux(&self) -> Option<&Linux> {
         match self {
             Transport::Linux(linux) => Some(linux),

@@ -1,7 +1,5 @@
-//! Channel model: classes, buffers, framing, allocation, errors, ARQ, flow control, states.
-//!
-//! Parts of Seawind's channel: classes, buffers, frames, resource allocation, errors, ARQ, credit; and state
-//! machines that change it.
+//! Channel of a link in the scenario model: traffic classes, framing, buffers, allocation, ARQ, flow control,
+//! frame errors; state machines and triggers.
 
 use super::{Capacity, Queue};
 use base::dist::Dist;
@@ -33,11 +31,11 @@ pub struct Channel {
     pub order_free: bool,
     /// Flow control by the next link.
     pub credit: Option<Credit>,
-    /// True if it grants credit to the link before it.
+    /// True if the link grants credit to the previous link.
     pub grants: bool,
-    /// Indexes of its error processes.
+    /// Indexes of the error processes of the link.
     pub errors: Vec<usize>,
-    /// Indexes of the state machines that change it.
+    /// Indexes of the state machines that change the link.
     pub machines: Vec<usize>,
 }
 
@@ -108,7 +106,7 @@ pub struct Arq {
 pub struct Credit {
     /// Maximum number of packets granted and not yet taken out of the next link's queue.
     pub window: u32,
-    /// Delay of credit.
+    /// Delay of a credit from the next link to this one.
     pub delay: Span,
 }
 
@@ -195,7 +193,7 @@ pub struct MachineState {
     pub pause: Option<Dist>,
     /// Effect of entry on packets in the links.
     pub flush: Flush,
-    /// Contexts of header compression on its links are lost on entry: a handover without context transfer.
+    /// Whether entry loses the contexts of header compression on the machine's links (handover without context transfer).
     pub loses_contexts: bool,
     /// Settings by link.
     pub settings: Vec<(usize, StateParameters)>,

@@ -1,4 +1,4 @@
-//! Commands: programs at nodes, and the source of their own metrics.
+//! Commands of a scenario model: programs at nodes, and the source of the metrics that they report.
 
 use base::dist::Dist;
 
@@ -13,7 +13,7 @@ pub struct Command {
     pub run: String,
     /// Start time, nanoseconds from the start of the run.
     pub start: Dist,
-    /// True for a server, which is ended when all other commands are done.
+    /// True for a server, which is terminated when all other commands have ended.
     pub serves: bool,
     /// Source of the command's own metrics, if it reports any.
     pub metrics: Option<Reports>,

@@ -1,4 +1,5 @@
-//! Kernel settings of a flow or node.
+//! Kernel settings of a flow or node in the scenario model: socket type, IP version, congestion control, MTU,
+//! sysctls, program.
 
 use base::wire::deadline::Encoding;
 use base::{Rate, Span};

@@ -1,4 +1,4 @@
-//! Metrics that expectations may name, with their units.
+//! Metrics and statistics that expectations may name, with unit and direction of improvement.
 
 use base::named;
 use std::cmp::Ordering;
@@ -28,7 +28,7 @@ named! {
         UnneededLinkRatio = "unneeded_link_ratio",
         /// Timeouts whose retransmission was unneeded.
         SpuriousTimeouts = "spurious_timeouts",
-        /// All other timeouts.
+        /// Timeouts whose retransmission was needed.
         GenuineTimeouts = "genuine_timeouts",
         /// Spurious timeouts; consecutive timeouts of one segment count once, as the first of them.
         SpuriousEpisodes = "spurious_episodes",
@@ -152,11 +152,11 @@ named! {
         PlayoutStart = "playout_start_s",
         /// Stalls of the player after which it went on.
         PlayoutStalls = "playout_stalls",
-        /// Time of these stalls, seconds.
+        /// Total time of the stalls after which the player went on, seconds.
         PlayoutStall = "playout_stall_s",
         /// Frames of a stream that were played.
         FramesPlayed = "frames_played",
-        /// Frames that were not there at their time.
+        /// Frames that had not arrived at their playout time.
         FramesMissed = "frames_missed",
         /// Mean time from a move of the play point until play goes on, seconds.
         JumpResponse = "jump_response_s",

@@ -1,7 +1,7 @@
-//! Scenario model: checked plain data.
+//! Scenario model as checked plain data: nodes, links, faults, queues, flows, workloads, cell networks.
 //!
-//! Nodes and links by index, parameters resolved for each direction, faults with the indexes of their links.
-//! A network builder needs no grammar, defaults or checks.
+//! Nodes and links are referred to by index, and parameters are resolved for each direction. A network
+//! builder needs no grammar, defaults or checks.
 
 mod carrier;
 pub mod channel;
@@ -44,9 +44,9 @@ pub struct Model {
     pub bearers: Vec<Bearer>,
     /// Hops whose two links are served by a program.
     pub processes: Vec<Process>,
-    /// Gates. One that acts in both directions is one gate on two links: same weather for both.
+    /// Gates. A gate for both directions is one gate on two links, which have equal weather.
     pub gates: Vec<Gate>,
-    /// Rate changes; one that acts in both directions is one rate change on two links.
+    /// Rate changes. A rate change for both directions is one rate change on two links.
     pub rate_changes: Vec<RateChange>,
     /// Packet losses.
     pub losses: Vec<Loss>,
@@ -86,7 +86,7 @@ pub struct Node {
     pub wire: Option<WireEnd>,
     /// Receiver congestion manager, which shares one window between the node's connections.
     pub manager: Option<Manager>,
-    /// Sender-side congestion manager: its scheduler.
+    /// Scheduler of the sender-side congestion manager; `None` without one.
     pub sending: Option<Scheduler>,
 }
 
@@ -135,7 +135,7 @@ base::named! {
 pub struct Mtu {
     /// Size in bytes, all headers included.
     pub size: u32,
-    /// Whether the router before the link reports larger packets to their senders by ICMP.
+    /// Whether the router before the link sends ICMP errors for larger packets.
     pub tells: bool,
 }
 
@@ -144,9 +144,9 @@ pub struct Mtu {
 pub struct Pair {
     /// Indexes of the two nodes.
     pub ends: [usize; 2],
-    /// Links from the first to the second, in order.
+    /// Links from the first node to the second, in order.
     pub there: Vec<usize>,
-    /// Links from the second to the first.
+    /// Links from the second node to the first, in order.
     pub back: Vec<usize>,
 }
 
@@ -178,9 +178,9 @@ pub struct Link {
     pub owner: String,
     /// Direction, for a hop.
     pub direction: Option<Direction>,
-    /// Index of the node it leaves.
+    /// Index of the node at its start.
     pub from: usize,
-    /// Index of the node it reaches.
+    /// Index of the node at its end.
     pub to: usize,
     /// Service rate.
     pub rate: LinkRate,
@@ -207,7 +207,7 @@ pub struct Link {
     pub charging: Option<Charging>,
     /// Channel, for more than a plain link.
     pub channel: Option<Box<channel::Channel>>,
-    /// Index of its bearer.
+    /// Index of the radio bearer that serves the link; `None` for a link with rate and delay.
     pub bearer: Option<usize>,
 }
 
@@ -332,7 +332,7 @@ pub enum Timing {
         every: Dist,
         /// Start of the interval: the previous start or the previous end.
         from: CountedFrom,
-        /// Start of the first one.
+        /// Start of the first closure or rate change.
         first: First,
         /// Duration, nanoseconds.
         lasts: Dist,

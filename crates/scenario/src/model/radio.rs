@@ -1,4 +1,5 @@
-//! Radio bearers of a scenario model: RLC/MAC mobiles in cells, framed ARQ bearers.
+//! Radio bearers of a scenario model: GPRS and EGPRS mobiles with traffic classes and tariffs; framed ARQ
+//! bearers (HSCSD, WCDMA, cdma2000).
 
 use base::{Rate, Span};
 use radio::bssgp::Bucket;
@@ -59,11 +60,11 @@ pub struct Traffic {
     pub name: String,
     /// Flows of the class, both directions.
     pub flows: Option<Vec<String>>,
-    /// DSCP of the class.
+    /// DSCP of the class; `None`: any.
     pub dscp: Option<u8>,
-    /// Time for which TBFs are kept after its packets, downlink and uplink.
+    /// Time for which TBFs are kept after a packet of the class, downlink and uplink.
     pub hold: [Option<Span>; 2],
-    /// Whether RLC retransmits its blocks.
+    /// Whether RLC retransmits blocks of the class.
     pub repeats: bool,
 }
 

@@ -19,7 +19,7 @@ pub struct Run {
 /// An expected result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expectation {
-    /// As written: `download.download_time_s.mean`.
+    /// Key as written: `download.download_time_s.mean`.
     pub key: String,
     /// Index of the flow, or number of flows plus index of the command; `None`: all flows together.
     pub flow: Option<usize>,

@@ -1,4 +1,4 @@
-//! Random probabilities of losses and errors, drawn once per repetition.
+//! Random probabilities of losses and frame errors, drawn once per repetition.
 
 use super::LossKind;
 use super::channel::{ErrorKind, ErrorRate};
@@ -71,8 +71,8 @@ impl Shares for ErrorKind {
     }
 }
 
-/// Probabilities of a repetition: those of `mean`, with drawn values for `parts`. Draws are clamped to 0 to
-/// 1.
+/// Copy of `mean` with drawn probabilities for `parts`, from the random stream of `name` in this repetition. Draws are
+/// clamped to 0 to 1.
 pub(crate) fn drawn<K: Shares>(mean: &K, parts: &[(Part, Dist)], name: &str, seed: Seed) -> K {
     let mut kind = mean.clone();
     for (part, dist) in parts {
@@ -82,7 +82,7 @@ pub(crate) fn drawn<K: Shares>(mean: &K, parts: &[(Part, Dist)], name: &str, see
     kind
 }
 
-/// Mean of a drawn probability, clamped to 0 to 1.
+/// Mean of a drawn probability, clamped to 0 to 1; 0.5 for a distribution without mean.
 pub(crate) fn expected(dist: &Dist) -> f64 {
     let mean = dist.mean();
     if mean.is_finite() { mean.clamp(0.0, 1.0) } else { 0.5 }

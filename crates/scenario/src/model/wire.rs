@@ -1,4 +1,5 @@
-//! Wire end model: interface, serial device or pseudo-terminal.
+//! End of a wire in the scenario model: network interface, serial device or pseudo-terminal, with its
+//! framing.
 
 use base::wire::frame::Framing;
 

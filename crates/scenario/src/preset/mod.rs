@@ -1,4 +1,4 @@
-//! Link presets: named hops with sources for every number.
+//! Link presets: named hops with a source for every number, and their merge with the keys of a hop.
 //!
 //! A preset is a file of values for `[[hop]]`: rates, delay, queue and faults, each with its source. `preset
 //! = "lte-driving"` supplies defaults for the hop: keys of the hop take precedence, and a fault with an equal
@@ -115,7 +115,7 @@ pub(crate) fn stub(hop: &mut Table, key: &str, name: &str, place: SourceSpan) {
     }
 }
 
-/// Copies entries of `below` that `above` lacks.
+/// Merges the preset `below` under the hop `above`: copies entries that the hop lacks.
 fn lay_under(above: &mut Tree, below: Tree) {
     let (Value::Table(above), Value::Table(below)) = (&mut above.value, below.value) else { return };
     for entry in below.entries {
@@ -190,7 +190,7 @@ fn keys_under(above: &mut Table, below: Table) {
     }
 }
 
-/// A value for one direction leaves the preset's value for the other.
+/// Merges a value for one direction with the preset's value for the other direction.
 fn one_direction(above: &mut Tree, below: Tree) {
     let whole = !split(&below);
     let Value::Table(above) = &mut above.value else { return };

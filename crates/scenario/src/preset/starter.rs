@@ -1,6 +1,5 @@
-//! Starter scenario with comments.
-//!
-//! A file that runs unchanged; comments explain every part and its alternatives.
+//! Starter scenario of `williwaw new`: a file that runs unchanged, with comments on every part and its
+//! alternatives.
 
 /// Starter file, as `williwaw new` writes it.
 pub const STARTER: &str = include_str!("starter.toml");

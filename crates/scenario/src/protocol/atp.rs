@@ -1,5 +1,7 @@
-//! ATP in scenarios (Gurtov and Ludwig, "Exploiting Packet Lifetime for Efficient Real-Time Transport"):
-//! `transport = { atp = { lifetime = "5 s" } }`, and SR-RTP as `transport = { rtp = { lifetime = "5 s" } }`.
+//! ATP in scenarios: `transport = { atp = { lifetime = "5 s" } }`, and SR-RTP as `transport = { atp = {
+//! carrier = "rtp" } }`.
+//!
+//! Source: Gurtov and Ludwig, "Exploiting Packet Lifetime for Efficient Real-Time Transport".
 
 use super::dccp::{ACK_LIFETIME_FIELD, optional_span, payload, unreliable};
 use super::{UnsupportedWorkload, Site, Sizes, Spec, same};

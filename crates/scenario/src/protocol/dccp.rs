@@ -173,7 +173,7 @@ pub(super) fn isn(site: &Site<'_>) -> u64 {
     site.seed.stream(&name, "isn").bits() >> 20
 }
 
-/// Request and reply need reliable delivery.
+/// Refuses requests and replies, which need reliable delivery.
 pub(super) fn unreliable(app: &App) -> Result<(), UnsupportedWorkload> {
     match app {
         App::Requests(_) => Err(UnsupportedWorkload {

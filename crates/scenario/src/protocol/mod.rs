@@ -1,6 +1,8 @@
-//! Protocol table: the transports of scenarios beside TCP, a kernel's stack and plain datagrams. Each
-//! protocol is one file here and one line of [`protocols!`]; its file holds grammar, description, cost, fit
-//! and construction.
+//! Interface and list of the transport protocols of scenarios beside TCP, kernels and UDP: options, sizes,
+//! supported workloads, construction of endpoints.
+//!
+//! Each protocol is one file of this folder and one line of [`protocols!`]; its file holds grammar,
+//! description, cost, fit and construction.
 
 use crate::grammar::cx::Cx;
 use crate::grammar::reader::{Reader, chosen};
@@ -29,7 +31,7 @@ pub trait Spec: Any + Debug + Send + Sync {
     fn words(&self) -> String;
     /// Payload of a full packet and its headers, bytes.
     fn sizes(&self) -> Sizes;
-    /// Checks whether it can carry a workload; the error has cause and remedy.
+    /// Checks that the protocol can carry a workload; the error has cause and remedy.
     fn fits(&self, app: &App) -> Result<(), UnsupportedWorkload>;
     /// Builds the element at one end of a flow.
     fn end(&self, site: &Site<'_>) -> Box<dyn FlowEnd>;
@@ -43,19 +45,19 @@ pub trait Spec: Any + Debug + Send + Sync {
     fn kernel_protocol(&self) -> Option<Protocol> {
         None
     }
-    /// Whether its packets are datagrams without acknowledgement or retransmission.
+    /// Whether packets of the protocol are datagrams without acknowledgement or retransmission.
     fn datagrams(&self) -> bool {
         false
     }
-    /// Whether it carries streams of media, with frames as messages.
+    /// Whether the protocol carries streams of media, with frames as messages.
     fn carries_streams(&self) -> bool {
         true
     }
-    /// Whether it discovers the path MTU, so that its packets must not be fragmented.
+    /// Whether the protocol discovers the path MTU, so that its packets must not be fragmented.
     fn learns_mtu(&self) -> bool {
         false
     }
-    /// Number of network paths that it uses at once, each with a route of its own.
+    /// Number of network paths that the protocol uses at once, each with a route of its own.
     fn paths(&self) -> usize {
         1
     }
@@ -107,9 +109,9 @@ pub struct Site<'a> {
     pub log: &'a MessageLog,
     /// Seed of the repetition.
     pub seed: Seed,
-    /// Flow number of packets on its first further network path; those of the other paths follow.
+    /// Flow number of packets on the first further network path; the numbers of the next paths follow.
     pub other_paths: FlowId,
-    /// Congestion window shared by all flows between these nodes, for protocols that share it.
+    /// Congestion window shared by flows between the two nodes, for protocols with a shared window.
     pub window: atp_transport::SharedWindow,
     /// Addresses and numbers for a kernel at the other end, if there is one.
     pub codec: Option<CodecConfig>,
@@ -181,8 +183,8 @@ macro_rules! protocols {
 
 protocols! { atp, dccp, icmp, rtp, sctp, tfrc }
 
-/// Reads `transport`. Outer `None`: no protocol of this table; inner `None`: its options have errors, which
-/// are reported.
+/// Reads `transport`. Outer `None`: not a protocol of this list; inner `None`: its options have errors, which are
+/// reported.
 pub(crate) fn read(tree: &Tree, cx: &Cx<'_>) -> Option<Option<Arc<dyn Spec>>> {
     let (name, reader) = chosen(tree, table)?;
     Some(read_as(name, reader, cx))

@@ -1,5 +1,6 @@
-//! RTP in scenarios (RFC 3550): `transport = { rtp = { format = "pcmu" } }`. With retransmission within a lifetime it is
-//! `transport = { atp = { carrier = "rtp" } }`.
+//! RTP in scenarios (RFC 3550): `transport = { rtp = { format = "pcmu" } }`.
+//!
+//! With retransmission within a lifetime it is `transport = { atp = { carrier = "rtp" } }`.
 
 use super::dccp::payload;
 use super::{UnsupportedWorkload, Site, Sizes, Spec, same};

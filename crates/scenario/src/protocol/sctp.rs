@@ -1,4 +1,4 @@
-//! SCTP in scenarios: a profile and options over it (RFC 9260).
+//! SCTP in scenarios (RFC 9260): a profile, options over it, and construction of associations.
 
 use super::{UnsupportedWorkload, Site, Sizes, Spec, same};
 use crate::diagnostic::Diagnostic;
@@ -329,7 +329,7 @@ impl Spec for Sctp {
         let mut manner = self.manner;
         match &site.flow.app {
             App::Messages(plan) => manner.lifetime = Manner::of(plan.useful).lifetime,
-            // One stream for each connection that TCP would open.
+            // Each connection of the workload is one stream.
             App::Requests(_) => config.streams = u16::MAX,
             App::Bulk { .. } => {}
         }

@@ -1,4 +1,5 @@
-//! Grammar of an HSCSD call's link adaptation and timeslots (`radio.hscsd.adaptation`, `radio.hscsd.contention`).
+//! Grammar of an HSCSD circuit's link adaptation and timeslot contention (`radio.hscsd.adaptation`,
+//! `radio.hscsd.contention`).
 
 use super::gprs::steps;
 use crate::diagnostic::Diagnostic;
@@ -90,7 +91,7 @@ pub(super) fn adaptation(r: Reader<'_>, cx: &Cx<'_>) -> Option<Adaptation> {
     })
 }
 
-/// Reads the calls beside a circuit that wants these timeslots.
+/// Reads the voice calls that contend with a circuit for timeslots; `wanted` are its timeslots, downlink and uplink.
 pub(super) fn contention(r: Reader<'_>, wanted: [u8; 2], cx: &Cx<'_>) -> Option<Contention> {
     let timeslots = r.count("timeslots")? as u8;
     let pair = |f: Reader<'_>| Some([f.count("down")? as u8, f.count("up")? as u8]);
@@ -98,8 +99,8 @@ pub(super) fn contention(r: Reader<'_>, wanted: [u8; 2], cx: &Cx<'_>) -> Option<
     if fallback.is_empty() {
         fallback.push([1, 1]);
     }
-    let wrong = |what: String, mend: &str| {
-        cx.push(Diagnostic::error("bad-value", r.tree.place, what).help(mend));
+    let wrong = |what: String, remedy: &str| {
+        cx.push(Diagnostic::error("bad-value", r.tree.place, what).help(remedy));
         None
     };
     if let Some([down, up]) = fallback.iter().find(|[down, up]| up > down) {

@@ -1,4 +1,5 @@
-//! Grammar of radio bearers (`[[hop]] radio`), and their reader.
+//! Grammar of the radio bearer of a hop (`[[hop]] radio`): choice between GPRS and framed bearers, keys that
+//! it excludes.
 //!
 //! A hop with `radio` has rate, delay, queues and retransmission of its own, so that the keys for these are
 //! errors.

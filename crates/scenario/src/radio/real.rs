@@ -1,4 +1,5 @@
-//! Keys of a GPRS bearer whose RLC/MAC is a real PCU: keys that the PCU program decides are refused.
+//! Keys permitted for a GPRS bearer whose RLC/MAC is a real PCU program, and agreement of the bearers in its
+//! cell.
 
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;
@@ -78,9 +79,9 @@ pub(crate) fn agrees(bearer: &Bearer, before: &[Bearer], hop: Reader<'_>, cx: &C
         _ => None,
     };
     let mates: Vec<_> = before.iter().filter_map(same).collect();
-    let wrong = |what: String, mend: &str| {
+    let wrong = |what: String, remedy: &str| {
         let place = hop.get("radio").map_or(hop.tree.place, |tree| tree.place);
-        cx.push(Diagnostic::error("conflict", place, what).help(mend));
+        cx.push(Diagnostic::error("conflict", place, what).help(remedy));
         None
     };
     let cell = &of.cell;

@@ -129,7 +129,7 @@ pub(super) static RLC: TableShape = table(
 );
 
 const NETWORKS: &[&str] = &["osmo-pcu", "openbts", "release-97"];
-/// Names of the access procedures, as keys.
+/// Table of the TBF set-up, with the access procedures as keys.
 pub(super) static SETUP: TableShape = table(
     "setup",
     "Duration of access and assignment, by the state of the mobile.",

@@ -1,4 +1,4 @@
-//! Tables of the scenario file: keys, value types and checks, one file per table.
+//! Tables of the scenario file: keys, value types and checks, by subject.
 
 pub(crate) mod flow;
 pub(crate) mod path;

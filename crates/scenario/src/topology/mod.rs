@@ -1,6 +1,5 @@
-//! Graph of nodes and links from `[[node]]`, `[[hop]]` and `[[link]]`.
-//!
-//! Assigns indexes to names, splits every hop into two links, and reports wiring mistakes.
+//! Graph of nodes and links from `[[node]]`, `[[hop]]` and `[[link]]`: indexes of names, two links for each
+//! hop, wiring mistakes.
 
 pub(crate) mod route;
 pub(crate) mod shortest;
@@ -50,7 +49,7 @@ pub(crate) struct Graph {
     pub(crate) errors: Vec<Error>,
     /// Names of the flows, for keys that refer to flows.
     flows: Vec<String>,
-    /// False if a link or hop could not be read; a missing item may then be its fault.
+    /// False if a link or hop could not be read, which may be the cause of missing names and routes.
     pub(crate) complete: bool,
 }
 

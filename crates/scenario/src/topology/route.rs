@@ -1,7 +1,7 @@
-//! Routes: unique shortest paths, or explicit routes of the file.
+//! Routes of flows: unique shortest paths, or explicit routes of the file.
 //!
-//! The path with the fewest links, if it is unique; otherwise the flow gives its route by names of hops or
-//! links: `route = ["core", "radio"]`, `way-back = [...]`.
+//! The path with the fewest links is taken if it is unique; otherwise the flow names hops or links: `route =
+//! ["core", "radio"]`, `way-back = [...]`.
 
 use super::Graph;
 use crate::diagnostic::Diagnostic;

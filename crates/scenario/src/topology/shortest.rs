@@ -115,7 +115,7 @@ impl Paths {
         }
         route.extend(first);
         route.reverse();
-        // A path through one of its own ends is not a shortest path; the full search reports it.
+        // A path that passes one of its own ends twice is not a shortest path; the caller then searches the whole graph.
         let whole = route.iter().filter(|&&l| links[l].from == from || links[l].to == to).count();
         (whole <= 2).then_some(route)
     }

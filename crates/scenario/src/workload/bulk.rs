@@ -1,4 +1,5 @@
-//! Bulk data workload: data as fast as the transport accepts them; and the reading rate of the receiver.
+//! Grammar of the bulk workload (`app.bulk`): amount or duration of data, and reading rate of the receiving
+//! application.
 
 use super::optional;
 use crate::diagnostic::Diagnostic;

@@ -1,4 +1,4 @@
-//! CBR workload: messages of one size at a constant rate.
+//! Grammar of the CBR workload (`app.cbr`): messages of one size at a constant rate.
 
 use super::{CLASS, COUNT, LASTS, PLAYOUT, paced};
 use crate::grammar::cx::Cx;

@@ -1,11 +1,11 @@
-//! Fit of a workload and a transport protocol.
+//! Check that a transport can carry the workload of a flow.
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::source::SourceSpan;
 use crate::grammar::cx::Cx;
 use crate::model::{App, Linux, Protocol, Transport};
 
-/// Reports a workload that the transport cannot carry.
+/// Reports a workload that the transport cannot carry, with a remedy.
 pub(crate) fn fits(app: &App, transport: &Transport, place: SourceSpan, cx: &Cx<'_>) {
     let complain = |message: &str, help: &str| {
         cx.push(Diagnostic::error("impossible", place, message).help(help));

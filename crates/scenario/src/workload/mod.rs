@@ -1,9 +1,10 @@
-//! Workloads of flows: one file of this folder and one line of [`workloads!`] each.
+//! Grammar of the workloads of flows (`app`): list of the workloads, and keys that several of them share.
 //!
-//! A file has `VARIANT`, the name in scenario files with documentation and option declarations, and `read`.
-//! `read` returns one of the traffic patterns that all clocks support ([`App`]): bulk data, request and
-//! reply, or messages on a schedule. Description, cost estimate, endpoints in virtual and real time, and the
-//! order to a remote worker follow from the pattern.
+//! Each workload is one file of this folder and one line of [`workloads!`]. A file has `VARIANT`, the name in
+//! scenario files with documentation and option declarations, and `read`. `read` returns one of the traffic
+//! patterns that all clocks support ([`App`]): bulk data, request and reply, or messages on a schedule.
+//! Description, cost estimate, endpoints in virtual and real time, and the order to a remote worker follow
+//! from the pattern.
 
 mod fits;
 

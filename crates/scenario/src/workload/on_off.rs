@@ -1,4 +1,5 @@
-//! On-off workload: messages at a constant rate in bursts with idle periods between them.
+//! Grammar of the on-off workload (`app.on-off`): messages at a constant rate in bursts with idle periods
+//! between them.
 
 use super::{CLASS, COUNT, LASTS, PLAYOUT, SPAN, paced, takes_time};
 use crate::grammar::cx::Cx;

@@ -1,4 +1,4 @@
-//! Request-reply workload: sequential requests, each with its reply.
+//! Grammar of the request-reply workload (`app.request-reply`): sequential requests, each with its reply.
 
 use super::{BYTES, COUNT, LASTS, PATIENCE, SERVE, SPAN, count, keep, optional, patience};
 use crate::grammar::cx::Cx;

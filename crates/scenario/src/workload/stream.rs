@@ -1,4 +1,5 @@
-//! Workload of streamed media: frames at a rate that the source adapts, a player with a buffer, jumps of the user.
+//! Grammar of the workload of streamed media (`app.stream`): frames at adaptive rates, a player with a
+//! buffer, jumps of the user.
 
 use super::optional;
 use crate::diagnostic::Diagnostic;
@@ -71,9 +72,9 @@ static TABLE: TableShape = table(
     ],
 );
 
-/// Most frames of a stream.
+/// Maximum number of frames in a stream.
 const MOST: u64 = 1 << 32;
-/// Most rates.
+/// Maximum number of rates of an adaptive source.
 const RATES: usize = 255;
 
 fn complain<T>(cx: &Cx<'_>, r: Reader<'_>, key: &str, message: &str, help: &str) -> Option<T> {

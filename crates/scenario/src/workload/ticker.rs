@@ -1,4 +1,5 @@
-//! News ticker workload: occasional messages, each of which makes its predecessor obsolete.
+//! Grammar of the news ticker workload (`app.ticker`): occasional messages, each of which makes its
+//! predecessor obsolete.
 
 use super::{BYTES, CLASS, COUNT, LASTS, PLAYOUT, SPAN, count, optional, takes_time, useful};
 use crate::grammar::cx::Cx;

@@ -1,4 +1,5 @@
-//! Web workload: pages of objects with reading times between them.
+//! Grammar of the web workload (`app.web`): pages of objects, reading times, HTTP connection lifetime and
+//! pipelining.
 
 use super::{BYTES, LASTS, PATIENCE, SERVE, SPAN, count, keep, optional, patience};
 use crate::grammar::cx::Cx;

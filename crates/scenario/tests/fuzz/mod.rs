@@ -77,7 +77,7 @@ pub(crate) fn files(bytes: &[u8]) {
     }
 }
 
-/// A network that has every kind of thing that can be called: gates, states, rate changes.
+/// A network with every kind of trigger target: gates, states, rate changes.
 const CALLED: &str = "williwaw = 1\n[[hop]]\nname = \"h\"\nbetween = [\"a\", \"b\"]\nrate = \"200 kbit/s\"\ndelay = \"20 ms\"\n\
     [[hop.gate]]\nname = \"g\"\nevery = \"3 s\"\nlasts = \"200 ms\"\n\
     [[state-machine]]\nname = \"m\"\n[[state-machine.state]]\nname = \"good\"\nlasts = \"exponential(1 s)\"\n\

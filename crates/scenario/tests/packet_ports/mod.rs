@@ -86,7 +86,7 @@ const NARROW: &str = r#"
     app = "bulk"
 "#;
 
-/// The same over a link with an MTU of 100 bytes, toward a stack and toward a model that puts fragments together: what
+/// Packets over a link with an MTU of 100 bytes, toward a real stack and toward a model with reassembly: what
 /// passes fits and is a packet, and after an hour nothing waits for its rest.
 pub fn fragments(bytes: &[u8]) {
     for (to, real) in

@@ -1,8 +1,8 @@
 //! Grammar of commands (`[[command]]`) and of the stations at which they run.
 //!
-//! `[[command]]`: command line for `/bin/sh`, node and start time. Nodes with commands and nodes at the ends
-//! of the graph are stations; the route between two stations is the shortest path. `emulate` runs commands in
-//! real time, `run` in virtual time inside special kernels.
+//! A command has a command line for `/bin/sh`, a node and a start time. Nodes with commands and nodes at the
+//! ends of the graph are stations; the route between two stations is the shortest path. `emulate` runs
+//! commands in real time, `run` in virtual time inside special kernels.
 
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;

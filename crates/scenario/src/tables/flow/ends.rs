@@ -1,4 +1,4 @@
-//! Compatibility of two different flow ends: kernels, or a kernel and a model.
+//! Compatibility of two different ends of a flow, and negotiation of TCP options between two TCP models.
 //!
 //! Compatible are: two kernels with equal protocol and IP version; a kernel and a model of its protocol whose
 //! packets can be encoded; two TCP models, which negotiate options in their SYNs (catalogue PR-14, TB-30).

@@ -1,6 +1,7 @@
-//! Grammar of kernels at flow ends and nodes (`linux`): version, sockets, IP, MTU, congestion control, sysctls, commands.
+//! Grammar of kernels at flow ends and nodes (`linux`): version, sockets, IP, MTU, congestion control,
+//! sysctls, commands.
 //!
-//! Congestion control, MTU and sysctls under their kernel names, set in the namespaces of the flow only.
+//! Congestion control, MTU and sysctls have their kernel names and apply to the namespaces of the flow only.
 
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;

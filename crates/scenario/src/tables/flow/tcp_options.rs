@@ -1,7 +1,6 @@
-//! TCP options of a flow, over a profile.
+//! Reader of the TCP options of a flow over a profile, from the option table of the TCP model.
 //!
-//! Options come from the transport's own table, read generically over a profile. Nested tables are dotted
-//! keys: `rto = { min = "1 s" }` is `rto.min`.
+//! Nested tables are dotted keys: `rto = { min = "1 s" }` is `rto.min`.
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::source::SourceSpan;

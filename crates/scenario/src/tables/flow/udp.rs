@@ -1,4 +1,4 @@
-//! Grammar of plain datagrams (`transport = "udp"`).
+//! Grammar of UDP flows (`transport = "udp"`): payload, header and lifetime of datagrams.
 
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::Cx;

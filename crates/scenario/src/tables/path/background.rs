@@ -1,7 +1,7 @@
-//! Grammar of background load (`[[hop.background]]`).
+//! Grammar of background load (`[[hop.background]]`), and the further links that a load crosses.
 //!
-//! `[[hop.background]]`: packets of one size, evenly spaced or at random times. They share the queue and end
-//! behind the link or a later one. Without ACKs the load does not slow down.
+//! A load has packets of one size, evenly spaced or at random times. They share the queue and end behind the
+//! link or a later one. Without ACKs the load does not slow down.
 
 use super::fault::{DIRECTIONS, Owner};
 use super::hop::HOP;

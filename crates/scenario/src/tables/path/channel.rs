@@ -1,7 +1,5 @@
-//! Grammar of channel keys: buffers, framing, allocation, ARQ, ordering, flow control.
-//!
-//! Buffers behind the queue, frames, resource allocation, ARQ, ordering, and credit from the next link. Each
-//! is a key of a hop, for both directions or for one, and of a link.
+//! Grammar of the channel keys of hops and links: sojourn limit, buffers, framing, allocation, ARQ, ordering,
+//! flow control.
 
 use super::queue::capacity;
 use crate::diagnostic::Diagnostic;
@@ -303,8 +301,8 @@ fn arq(r: Reader<'_>, cx: &Cx<'_>) -> Option<Arq> {
     Some(Arq { attempts: count("attempts")?, time, feedback, window: count("window")? })
 }
 
-/// Seawind's rule for buffer sizes: the window must hold all frames sent before the first acknowledgement, or
-/// the link idles.
+/// Warns of an ARQ window smaller than the frames sent until the first acknowledgement, with which the link idles
+/// (Seawind's rule for buffer sizes).
 fn keeps_busy(channel: &Channel, rate: Option<&LinkRate>, place: SourceSpan, cx: &Cx<'_>) {
     let (Some(arq), Some(payload)) = (&channel.arq, channel.framing.payload) else { return };
     let Some(LinkRate::Constant(rate)) = rate else { return };

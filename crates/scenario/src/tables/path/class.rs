@@ -1,7 +1,7 @@
-//! Grammar of traffic classes (`[[hop.class]]`).
+//! Grammar of traffic classes of a queue (`[[hop.class]]`): match rule, priority, weight, queue, policer and
+//! shaper.
 //!
-//! `[[hop.class]]`: match rule, priority, weight and queue. Packets of no class wait in the link's own
-//! `queue`, which is served when all classes are empty.
+//! Packets of no class wait in the link's own `queue`, which is served when all classes are empty.
 
 use super::fault::{DIRECTIONS, Owner};
 use super::queue::{QUEUES, queue};
@@ -128,7 +128,7 @@ pub(crate) fn read(
     reader.tables("class", &CLASS).filter_map(|r| one(r, owner, flows, cx)).collect()
 }
 
-/// Names under `flows`; outer `None` if one is no flow.
+/// Names under `flows`; outer `None` if a name is no flow.
 pub(crate) fn flow_names(r: Reader<'_>, known: &[String], cx: &Cx<'_>) -> Option<Option<Vec<String>>> {
     let Some(tree) = r.get("flows") else { return Some(None) };
     let names = tree.list()?.iter().map(|name| {

@@ -1,7 +1,6 @@
-//! Delay trace file: `t_s,delay_s` (catalogue NS-06).
+//! Reader of delay traces: files of lines `t_s,delay_s`, as a schedule of the link's delay (catalogue NS-06).
 //!
-//! A file of `t_s,delay_s`, one measurement per line. A packet takes the last delay measured before its
-//! transmission.
+//! A packet takes the last delay measured before its transmission.
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::source::SourceSpan;
@@ -31,7 +30,7 @@ pub(crate) static DELAY_TRACE: TableShape = table(
 
 const LINE: &str = "a line is t_s,delay_s, as 1.5,0.32 or 1.5,320 ms";
 
-/// Reads the delay of such a table.
+/// Reads the delay schedule of a [`DELAY_TRACE`] table.
 pub(crate) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Schedule<Span>> {
     let file = reader.get("trace")?;
     let steps = load(file.text()?, file.place, cx)?;

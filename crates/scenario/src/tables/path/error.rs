@@ -1,7 +1,7 @@
-//! Grammar of link errors (`[[hop.error]]`).
+//! Grammar of frame errors of links (`[[hop.error]]`) and of states.
 //!
-//! `[[hop.error]]`: error probability per frame or per bit, constant or in two states, and the effect on an
-//! erroneous frame. Without framing, each packet is a frame.
+//! An error has a probability per frame or per bit, constant or in two states, and an effect on an erroneous
+//! frame. Without framing, each packet is a frame.
 
 use super::fault::{BAD_LASTS, DIRECTIONS, DRAWN, Drawing, GOOD_LASTS, Owner};
 use crate::diagnostic::Diagnostic;

@@ -413,7 +413,7 @@ pub(crate) fn most(dist: &Dist) -> Option<f64> {
     }
 }
 
-/// Shortest mean interval of repeated events, ns, because each event is drawn and stored.
+/// Shortest mean interval of repeated events, ns; a bound, because each event is drawn and stored.
 const SHORTEST_PERIOD: f64 = 10_000.0;
 
 fn timing(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Timing> {

@@ -127,7 +127,7 @@ pub(crate) const COMPRESSION: Field = field(
      timestamps.",
 );
 
-/// Keys for the MTU of a link, and for the ICMP errors of its router.
+/// Key `mtu` of hops and links.
 pub(crate) const MTU: Field = field(
     "mtu",
     Shape::One(ValueKind::Bytes),
@@ -135,6 +135,7 @@ pub(crate) const MTU: Field = field(
     "The largest IP packet of the link, headers counted. Larger ones are cut up before its queue, or, where that is \
      forbidden (DF), end there. Without it, packets of any size pass.",
 );
+/// Key `icmp`: whether the router before the link sends ICMP errors for packets above the MTU.
 pub(crate) const ICMP: Field = field(
     "icmp",
     Shape::One(ValueKind::Flag),

@@ -1,7 +1,7 @@
-//! Grammar of state machines (`[[state-machine]]`).
+//! Grammar of state machines (`[[state-machine]]`): named states with durations, successors, and settings of
+//! hops or links.
 //!
-//! `[[state-machine]]`: named states with durations, successors, and settings of hops or links. All links of
-//! a state machine change at one instant.
+//! All links of a state machine change at one instant.
 
 use super::error;
 use super::fault::most;

@@ -1,7 +1,6 @@
-//! Grammar of wire ends (`node.wire`).
+//! Grammar of wire ends (`node.wire`): an interface of this host, a serial device, or a pseudo-terminal.
 //!
-//! `wire`: an interface of this host, a serial device, or a pseudo-terminal. Either two nodes have one, or
-//! none; the route between them is the shortest path.
+//! Either two nodes have one, or none; the route between them is the shortest path.
 
 use super::link::NODE;
 use crate::diagnostic::Diagnostic;

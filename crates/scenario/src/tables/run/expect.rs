@@ -1,4 +1,5 @@
-//! Grammar of expectations (`[expect]`).
+//! Grammar of expectations (`[expect]`): comparisons of a flow's metric, in a statistic over repetitions,
+//! with a bound.
 //!
 //! `"FLOW.METRIC.STATISTIC" = "< 150 s"`: a comparison in the metric's unit, or a list of comparisons that
 //! must all hold. `all` in place of a flow stands for all flows together. A bare number means equality.

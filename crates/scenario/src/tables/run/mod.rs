@@ -1,4 +1,4 @@
-//! Grammar of the `[run]` table and of the file's top level.
+//! Grammar of the `[run]` table (repetitions, seed, limit) and of the top level of a scenario file.
 
 pub(crate) mod expect;
 pub(crate) mod grid;
@@ -80,7 +80,7 @@ pub(crate) static ROOT: TableShape = table(
             "trigger",
             Shape::Tables(&TRIGGER),
             Need::Optional,
-            "Triggers that set the state of a Markov chain.",
+            "Triggers that set the state of a state machine.",
         ),
         field(
             "system",
@@ -89,7 +89,12 @@ pub(crate) static ROOT: TableShape = table(
             "Networks of cells with populations of users.",
         ),
         field("flow", Shape::Tables(&FLOW), Need::Optional, "Connections and what they carry."),
-        field("command", Shape::Tables(&COMMAND), Need::Optional, "Programs at the nodes, for `emulate`."),
+        field(
+            "command",
+            Shape::Tables(&COMMAND),
+            Need::Optional,
+            "Programs at the nodes, in real time or in kernels in virtual time.",
+        ),
         field("run", Shape::Table(&RUN), Need::Optional, "How the scenario is run."),
         field(
             "grid",

@@ -1,6 +1,5 @@
-//! Grammar of triggers (`[[trigger]]`).
-//!
-//! `[[trigger]]`: a change of a state or a priority at a time, or a file of changes recorded during manual control.
+//! Grammar of triggers (`[[trigger]]`): a change of a state or a priority at a time, or a file of recorded
+//! changes.
 
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::source::SourceSpan;
@@ -15,7 +14,7 @@ use base::Time;
 /// `[[trigger]]`.
 pub(crate) static TRIGGER: TableShape = TableShape {
     name: "trigger",
-    doc: "Sets the state of a Markov chain, or the priority of a flow in a congestion manager. The later states of the chain are drawn from there.",
+    doc: "Sets the state of a state machine, or the priority of a flow in a congestion manager. The later states of the machine are drawn from there.",
     fields: &[
         field("name", Shape::One(ValueKind::Name), Need::Required("\"tunnel\""), "How grids call it."),
         field(
@@ -51,15 +50,15 @@ pub(crate) static TRIGGER: TableShape = TableShape {
 /// What triggers can change.
 #[derive(Clone, Copy)]
 pub(crate) struct Targets<'a> {
-    /// Machines of states, in the order of the file.
+    /// State machines, in the order of the file.
     pub(crate) machines: &'a [StateMachine],
     /// Flows.
     pub(crate) flows: &'a [Flow],
     /// Nodes.
     pub(crate) nodes: &'a [Node],
-    /// All machines could be read; otherwise unknown names are not reported.
+    /// True if all state machines could be read; otherwise unknown names are not reported.
     whole: bool,
-    /// All flows could be read.
+    /// True if all flows could be read; otherwise unknown names are not reported.
     all_flows: bool,
 }
 
