@@ -6,7 +6,7 @@ use super::captured;
 use crate::cmd::run::RunStore;
 use crate::console::clock::Stopwatch;
 use crate::console::exit::Failure;
-use crate::console::streams::Console;
+use crate::console::streams::{Console, printable};
 use crate::input::files::{self, Input};
 use crate::output::VERSION;
 use crate::output::record::Record;
@@ -101,8 +101,12 @@ impl SideSource {
         self.record.is_some() || !self.captures.is_empty()
     }
 
-    /// Its file; the last part of the path, or the whole of it.
+    /// Its file as a terminal may show it; the last part of the path, or the whole of it.
     pub(crate) fn name(&self, whole: bool) -> String {
+        printable(&self.file_name(whole)).into_owned()
+    }
+
+    fn file_name(&self, whole: bool) -> String {
         let last = self.path.file_name().map(|name| name.to_string_lossy().into_owned());
         match last {
             _ if self.path == Path::new("-") => "stdin".to_owned(),
