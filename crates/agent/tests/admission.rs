@@ -123,6 +123,23 @@ fn one_deadline_covers_the_whole_handshake() {
     assert!(took >= limit && took < limit + HANDSHAKE / 2, "{took:?}");
 }
 
+/// A first frame has the length of a handshake message; another one is refused by its length, before its body comes.
+#[test]
+fn a_long_first_frame_is_refused_before_it_is_read() {
+    let (said, _) = against(|at| {
+        let mut stream = TcpStream::connect(at).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+        let hello = [b"williwaw-agent".as_slice(), &agent::PROTOCOL.to_be_bytes()].concat();
+        stream.write_all(&[&hello[..], &[0xff, 0xff]].concat()).unwrap();
+        let mut heard = Vec::new();
+        let _ = stream.read_to_end(&mut heard);
+        // The hello, then code 4.
+        assert_eq!(heard.get(16..), Some(&[0, 1, 4][..]), "{heard:?}");
+        is_served(at);
+    });
+    assert!(said.contains("65535 B instead of 48 B"), "{said}");
+}
+
 #[test]
 fn a_flood_of_silent_peers_does_not_fill_the_places() {
     let (said, took) = against(|at| {

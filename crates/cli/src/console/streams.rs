@@ -100,7 +100,7 @@ impl Console {
     /// Prints a fault of a run, also when quiet.
     pub(crate) fn complaint(&self, head: &str, text: &str) {
         let head = if self.colour_err { format!("\x1b[1;31m{head}\x1b[0m") } else { head.to_owned() };
-        self.stderr(&format!("{head}: {text}\n"));
+        self.stderr(&format!("{head}: {}\n", printable(text)));
     }
 
     /// Prints an error and returns its exit code.
@@ -109,7 +109,7 @@ impl Console {
             CliError::Sentence(message, remedy) => {
                 self.complaint("error", message);
                 if !remedy.is_empty() {
-                    self.stderr(&format!("  help: {remedy}\n"));
+                    self.stderr(&format!("  help: {}\n", printable(remedy)));
                 }
             }
             CliError::Scenario(diagnostics) => self.stderr(&diagnostics.render(self.style())),

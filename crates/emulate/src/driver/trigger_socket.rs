@@ -283,4 +283,21 @@ mod tests {
             assert_eq!(answer.unwrap().at_s, Some(1.0));
         });
     }
+
+    /// A caller of a user that may not send signals to the emulation is not heard.
+    #[test]
+    fn a_caller_of_another_user_is_not_heard() {
+        let (line, ear) = TriggerSocket::new(&format!("others-{}", std::process::id())).unwrap();
+        let uid = std::fs::metadata("/proc/self").unwrap().uid();
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| line.answer(&over, &[uid + 1]));
+            let running =
+                Running { name: format!("others-{}", std::process::id()), process: std::process::id() };
+            let refused = call(&running, "x");
+            over.store(true, Ordering::Relaxed);
+            assert!(refused.is_err(), "{refused:?}");
+        });
+        assert!(ear.calls.try_recv().is_err());
+    }
 }

@@ -4,7 +4,7 @@ use super::captured;
 use crate::cmd::run::RunStore;
 use crate::console::clock::Stopwatch;
 use crate::console::exit::Failure;
-use crate::console::streams::Console;
+use crate::console::streams::{Console, printable};
 use crate::input::files::{self, Input};
 use crate::output::VERSION;
 use crate::output::record::Record;
@@ -99,8 +99,12 @@ impl SideSource {
         self.record.is_some() || !self.captures.is_empty()
     }
 
-    /// File name of the side: the last part of its path, or with `whole` the full path.
+    /// File name of the side as a terminal may show it: the last part of its path, or with `whole` the full path.
     pub(crate) fn name(&self, whole: bool) -> String {
+        printable(&self.file_name(whole)).into_owned()
+    }
+
+    fn file_name(&self, whole: bool) -> String {
         let last = self.path.file_name().map(|name| name.to_string_lossy().into_owned());
         match last {
             _ if self.path == Path::new("-") => "stdin".to_owned(),
