@@ -5,7 +5,7 @@ use radio::rlc::bits::Bits;
 use radio::rlc::receive::Report;
 use radio::rlc::send::{SendOptions, Sender};
 use radio::rlc::{Mode, Numbering};
-use radio::wire::{assignment, block, gb, llc, message, pcuif};
+use radio::wire::{assignment, block, gb, gmm, llc, message, pcuif};
 
 /// Input is read by every parser, and drives a sender.
 pub(crate) fn blocks(bytes: &[u8]) {
@@ -28,6 +28,7 @@ fn parsers(bytes: &[u8]) {
     }
     let _ = (message::read_down(bytes), message::read_up(bytes));
     let _ = (assignment::read_immediate(bytes), assignment::read_packet(bytes), pcuif::read(bytes));
+    let _ = (gmm::read(bytes), gmm::read_up(bytes));
     if let Some(read) = llc::read(bytes) {
         let _ = llc::read_segment(read.information);
     }
