@@ -1,4 +1,4 @@
-//! Description of a radio bearer in one line of text.
+//! Description of a radio bearer of a scenario in one line of text.
 
 use crate::model::Bearer;
 use crate::model::radio::BearerKind;
