@@ -21,7 +21,6 @@ use crate::ring::Ring;
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
 use base::{Rate, Span, Time};
-use std::hint::black_box;
 
 /// Configuration of a link.
 #[derive(Clone, Debug)]
@@ -251,16 +250,6 @@ impl Link {
     #[inline(always)]
     fn look_at_front(&mut self) {
         self.front = self.slots.get(0).map_or(Time::NEVER, |slot| slot.arrival);
-        self.prefetch(1);
-    }
-
-    /// Reads a packet before its turn, so that nothing waits for its cache line then: in a long queue, a packet's
-    /// line has left the cache since the packet joined. No result depends on the value.
-    #[inline(always)]
-    fn prefetch(&self, i: u32) {
-        if let Some(slot) = self.slots.get(i) {
-            black_box(slot.arrival);
-        }
     }
 
     /// Delivers the first packet at the far end, or drops it at its gate.
@@ -337,7 +326,6 @@ impl Link {
         let next = self.slots.get(self.started);
         (self.next_start, self.next_size) =
             next.map_or((Time::NEVER, 0), |slot| (slot.start, slot.packet.size));
-        self.prefetch(self.started + 1);
     }
 
     /// Start and end of the transmission of `size` bytes that could begin at `t`, and whether a gate drops
