@@ -381,10 +381,8 @@ impl Cells {
         let heard = law.header();
         let delivered = &mut self.delivered;
         let first = law.take::<WAY>(w, delivered, &on.block.first, false, heard);
-        let second = match &on.block.second {
-            Some(rlc) => Some(law.take::<WAY>(w, delivered, rlc, true, heard)),
-            None => None,
-        };
+        let second = on.block.second.as_ref();
+        let second = second.map(|rlc| law.take::<WAY>(w, delivered, rlc, true, heard));
         let (arrived, fresh) = second.map_or(first, |(arrived, fresh)| (first.0 + arrived, first.1 + fresh));
         if self.observe.mobile == Some(on.mobile) {
             self.note_blocks(WAY, now, on, met, [Some(first.0), second.map(|s| s.0)]);
