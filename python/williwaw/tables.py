@@ -1516,7 +1516,7 @@ StateMachine = TypedDict(
     total=False,
 )
 
-# Sets the state of a Markov chain, or the priority of a flow in a congestion manager. The later states of the chain a
+# Sets the state of a state machine, or the priority of a flow in a congestion manager. The later states of the machin
 Trigger = TypedDict(
     "Trigger",
     {
