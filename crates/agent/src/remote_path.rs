@@ -27,7 +27,7 @@ impl RemotePath {
     /// Prepares `task` on a host, with nodes on the hosts `others`; returns the path and the agent's details.
     ///
     /// # Errors
-    /// [`Error::Agent`]: the host is not available, or failed.
+    /// [`Error::Agent`]: the host is not available, refused or failed, or the scenario is too large.
     pub fn begin(
         (host, token): &(Host, Token),
         others: &[(Host, Token)],

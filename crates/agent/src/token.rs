@@ -63,7 +63,7 @@ impl Token {
     }
 }
 
-/// Hexadecimal digits, for a file, and for the path's host, which connects to lending hosts for the controller.
+/// Hexadecimal form: in the token file, and in the message that gives a path host the tokens of worker hosts.
 impl From<Token> for String {
     fn from(Token(bytes): Token) -> String {
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()

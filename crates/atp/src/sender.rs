@@ -1,4 +1,5 @@
-//! ATP sender: units cut into fragments, selective retransmission within lifetimes, feasibility (paper III.A, III.B).
+//! ATP sender (Gurtov and Ludwig, III.A, III.B): fragmentation of ADUs, selective retransmission within lifetimes,
+//! feasibility check.
 
 use crate::packet::Vector;
 use base::truth::Cause;
@@ -6,7 +7,7 @@ use base::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use transport::app::message::{Message, MessageEvent, MessageId};
 
-/// Later transmissions acknowledged after which a fragment counts as lost, as in TCP.
+/// A fragment counts as lost if a transmission at least this much later is acknowledged, as in FACK.
 const LATER: u64 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +107,7 @@ pub(crate) struct Sender {
     closed: bool,
     events: VecDeque<MessageEvent>,
     acked_bytes: u64,
-    /// Fragments on their way of units that were given up.
+    /// Outstanding fragments of abandoned units.
     left_behind: u32,
     pub(crate) sent: u64,
     pub(crate) resent: u64,
@@ -136,7 +137,7 @@ impl Sender {
         }
     }
 
-    /// Takes a unit; its number. One that does not fit into the receiver's `buffer` is refused at once.
+    /// Queues a unit and returns its number. A unit beyond the receiver's `buffer` is refused at once, as is any after closing.
     pub(crate) fn queue(&mut self, message: Message, buffer: u64) -> MessageId {
         let id = self.next_id;
         self.next_id += 1;
@@ -173,13 +174,13 @@ impl Sender {
     pub(crate) fn written(&self) -> u64 {
         self.written
     }
-    /// Units written since the endpoint last ran were made now.
+    /// Sets the creation time of units written since the last call.
     pub(crate) fn stamp(&mut self, now: Time) {
         for unit in self.units.iter_mut().rev().take_while(|u| u.made.is_none()) {
             unit.made = Some(now);
         }
     }
-    /// The receiver sets the lifetime of all units from now on (catalogue RT-10).
+    /// The receiver sets the lifetime of all queued units (catalogue RT-10).
     pub(crate) fn set_lifetime(&mut self, now: Time, lifetime: Span) {
         self.limited = true;
         for unit in &mut self.units {
@@ -305,7 +306,7 @@ impl Sender {
         acked
     }
 
-    /// Declares lost what later transmissions have passed.
+    /// Declares a fragment lost if the highest acknowledged transmission is at least [`LATER`] later.
     fn detect(&mut self) -> u32 {
         let mut lost = 0;
         // Transmissions whose fragment is no longer flying with them are settled.
@@ -373,13 +374,13 @@ impl Sender {
     pub(crate) fn left_behind(&mut self) -> u32 {
         std::mem::take(&mut self.left_behind)
     }
-    /// Fragments on their way.
+    /// Number of outstanding fragments.
     pub(crate) fn outstanding(&self) -> u32 {
         let flying = |u: &Adu| u.fragments.iter().filter(|(s, _)| matches!(s, Standing::Flying(_))).count();
-        // The first unit that waits is begun first: behind it nothing is on its way.
+        // Units are sent in order, so units after the first unsent one have no outstanding fragments.
         self.units.iter().take_while(|u| u.begun).map(flying).sum::<usize>() as u32
     }
-    /// Units that are being sent.
+    /// Number of queued units, sent in part or not at all.
     pub(crate) fn len(&self) -> usize {
         self.units.len()
     }

@@ -1,4 +1,5 @@
-//! Fast fading: a periodic tape of power gains for the typical urban channel (3GPP TS 45.005 annex C.3).
+//! Rayleigh fading: a precomputed periodic table of power gains for the typical urban channel (3GPP TS 45.005 annex
+//! C.3).
 //!
 //! A lane is one radio link, a row is a movement of 1/16 wavelength. The received power is the sum of three
 //! independent Rayleigh terms with weights 0.934, 0.057, 0.009: the eigenvalues of the six-tap profile after
@@ -97,7 +98,7 @@ impl FadingTable {
 mod tests {
     use super::*;
 
-    /// EG-03: unit mean, Rayleigh-like spread, correlation J0 of the distance.
+    /// EG-03: unit mean, Rayleigh-like spread, correlation J0 squared of the power over the distance.
     #[test]
     fn eg_03_the_tape_fades_like_a_typical_urban_channel() {
         let tape = FadingTable::shared();

@@ -1,5 +1,5 @@
-//! Packet capture of one repetition in virtual time, written as pcapng: hosts and link sides as taps, packet
-//! encoding, packet comments with ground truth.
+//! Packet capture of one repetition as pcapng, with ground truth as packet comments: taps at hosts, link sides and
+//! radio cells.
 //!
 //! Packets are encoded as bytes at every host and at both sides of every link. The comment of each packet
 //! states facts that no real capture contains: whether a retransmission was needed, sojourn time in queues,
@@ -147,7 +147,7 @@ struct Glimpse<'a> {
 /// The packets of a repetition at all taps.
 pub struct Capture<'a> {
     taps: Vec<Tap>,
-    /// Number of host taps; the remaining taps are sides of links.
+    /// Number of host taps; the remaining taps are sides of links and radio cells.
     hosts: usize,
     packets: Vec<Sent<'a>>,
     glimpses: Vec<Glimpse<'a>>,
@@ -185,7 +185,7 @@ impl<'a> Capture<'a> {
         collector.finish(model, world)
     }
 
-    /// The taps: hosts first, then each side of each link.
+    /// The taps: hosts, then each side of each link, then radio cells.
     pub fn taps(&self) -> &[Tap] {
         &self.taps
     }

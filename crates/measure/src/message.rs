@@ -134,7 +134,7 @@ pub enum Message {
         /// Bytes of the chunk, at least 1.
         bytes: u32,
     },
-    /// Last message of a timed transfer.
+    /// Last message of a timed transfer or of probes.
     End,
     /// Server's report on a job as JSON, or final statistics of an earlier connection as the response to
     /// [`Message::Account`].
@@ -155,7 +155,7 @@ pub enum Malformed {
     /// Unknown kind: the peer is another program.
     #[error("no message of this protocol begins with the byte {0:#04x}")]
     Kind(u8),
-    /// The body exceeds the limit of all kinds.
+    /// The body exceeds the limit of its kind.
     #[error("a message of {0} bytes is too long")]
     Long(u32),
     /// The body does not match its kind.

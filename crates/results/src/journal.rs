@@ -46,7 +46,7 @@ pub struct Journal {
     path: PathBuf,
     file: File,
     header: Header,
-    /// Total size of the complete records, bytes.
+    /// Size of the magic number and the complete records, bytes.
     length: u64,
     /// Unwritten records; cleared after each write, so that its capacity is reused.
     buffer: Vec<u8>,
@@ -140,7 +140,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`Error::Row`] for a row that does not fit the header, [`Error::Io`] for a failed write, as on a full
-    /// disk. Nothing of the batch is then in the journal, and the call may be repeated.
+    /// disk. The journal is then cut to its former length, and the call may be repeated unless cutting failed too.
     pub fn append(&mut self, rows: &[Row]) -> Result<()> {
         for row in rows {
             self.header.check_row(row)?;

@@ -111,7 +111,7 @@ pub struct Rtp {
     pub ssrc: u32,
     /// Content.
     pub content: Content,
-    /// When its frame is of no use any more.
+    /// Playout deadline of the frame.
     pub deadline: Time,
 }
 

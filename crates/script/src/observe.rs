@@ -76,7 +76,7 @@ pub(crate) fn knows(key: &str) -> bool {
     NAMES.contains(&bound_of(key).0)
 }
 
-/// Whether the detector found the last judged retransmission spurious.
+/// Whether the last of verdicts, first timeouts and fast retransmits is a verdict of spurious.
 fn found_spurious(harness: &TestHarness) -> bool {
     let last = harness.log.iter().rev().find_map(|m| match m.what {
         EventKind::Inside(

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-/// A hop `radio` and a bulk flow `download` over it. Values are written as TOML; unset ones are omitted, so that
-/// the scenario's own default holds.
+/// A hop `radio` and a bulk flow `download` over it, by default TCP with 100 kB. Values are written as TOML; other unset
+/// ones are omitted, so that the scenario's own default holds.
 #[derive(Clone, Debug)]
 pub struct Download {
     hop: String,

@@ -1,7 +1,7 @@
-//! System calls of guest kernel processes: start options, kill, poll, receipt of files; all `unsafe` code of
-//! this crate.
+//! System calls of guest kernel processes: start options, kill, poll, receipt of files; all `unsafe` code of this
+//! crate.
 //!
-//! Each function makes one kind of call with memory that it owns.
+//! Each call uses memory of the function or of its caller, valid for the length of the call.
 #![allow(unsafe_code, reason = "calls that no safe interface of ours covers; each says why it is sound")]
 
 use std::io;

@@ -1,4 +1,4 @@
-//! Documentation check of sentences on pages: at most [`LIMIT`] words each, in `docs/` and the README.
+//! Documentation check of sentences on pages: at most [`LIMIT`] words each, in `docs/` and the READMEs of project, benches and fuzzing.
 //!
 //! A sentence ends at `.`, `?` or `!` before white space and a capital letter, digit or code. In a table
 //! cell, clauses before `;` or `:` count separately. Code, a list in braces and the target of a link count as
@@ -14,7 +14,7 @@ const CODE: &str = "`c`";
 /// Placeholder of code in a list.
 const ITEM: &str = "`c`,";
 /// Pages outside of `docs/`.
-const READMES: [&str; 1] = ["README.md"];
+const READMES: [&str; 3] = ["README.md", "benches/README.md", "fuzz/README.md"];
 
 /// Reports sentences that are too long, with the first line of their paragraph.
 pub(crate) fn check(tree: &Tree, findings: &mut Findings) {
@@ -136,7 +136,7 @@ mod tests {
             ("docs/a.md", &page),
             ("docs/generated.md", &generated),
             ("README.md", &format!("- {short}\n  more. Next.\n")),
-            ("benches/README.md", &over),
+            ("peers/README.md", &over),
         ]);
         let mut findings = Findings::default();
         check(&tree, &mut findings);

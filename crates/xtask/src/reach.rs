@@ -1,5 +1,5 @@
-//! Validation of the `reach` column of the feature catalogue (`docs/features.toml`): keys, options, metrics
-//! and verbs in backticks exist.
+//! Validation of the `reach` column of the feature catalogue (`docs/features.toml`): keys, TCP options, metrics and
+//! verbs in backticks exist; flags are not checked.
 
 use crate::Findings;
 use crate::features::Features;

@@ -1,5 +1,5 @@
-//! Final verdict on a retransmission: from the fates of all copies of its bytes, or from the absence of duplicate
-//! reports.
+//! Final verdict on a retransmission: from the fates of the earlier copies of its bytes, or from the absence of
+//! duplicate reports.
 
 use super::{FinalVerdict, Judge, Need, Open, State, is_too_late, set};
 use crate::facts::copies::{Copies, Copy, Evidence, Fate};

@@ -27,7 +27,7 @@ struct Sent {
 pub struct Ccid2 {
     window: f64,
     threshold: f64,
-    /// Data packets neither acknowledged nor lost, oldest first; acknowledged ones stay until the oldest is.
+    /// Data packets from the oldest one that is neither acknowledged nor lost, oldest first.
     sent: VecDeque<Sent>,
     pipe: u32,
     /// A loss of a packet sent after this one is a new congestion event.
@@ -38,7 +38,7 @@ pub struct Ccid2 {
     deadline: Time,
     reductions: u64,
     expirations: u64,
-    /// The window is what keeps data back.
+    /// The sender is limited by the congestion window (RFC 7661: cwnd-limited).
     limited: bool,
 }
 
@@ -139,7 +139,7 @@ impl Ccid2 {
         self.limited = f64::from(self.pipe) >= libm::floor(self.window).max(1.0);
     }
 
-    /// Takes packets out that enough later ones have passed; the newest of them.
+    /// Marks packets with NUMDUPACK later ones acknowledged as lost; returns the highest lost sequence number.
     fn find_lost(&mut self, fate: &mut impl FnMut(Fate)) -> Option<u64> {
         let mut later = 0;
         let mut lost = None;
@@ -181,7 +181,7 @@ impl Ccid2 {
     pub fn next_timeout(&self) -> Time {
         self.deadline
     }
-    /// The timer expired: everything on its way counts as gone.
+    /// RTO expiry: all outstanding packets count as lost.
     pub fn on_timeout(&mut self, now: Time) {
         if self.deadline > now {
             return;

@@ -1,4 +1,4 @@
-//! CCID 3, TFRC congestion control (RFC 4342): window counter, reports in options.
+//! CCID 3, TFRC congestion control (RFC 4342): window counter of the sender, feedback options of the receiver.
 
 use super::{Fate, Rules};
 use crate::packet::{Dccp, Opt};
@@ -59,7 +59,7 @@ impl Ccid3 {
     pub fn next_send(&self) -> Time {
         self.tfrc.next_send()
     }
-    /// The round trip of the handshake: the initial window may leave at once.
+    /// Sets the RTT measured in the handshake; it gives the initial rate (RFC 5348 section 4.2).
     pub fn seed(&mut self, now: Time, rtt: Span) {
         self.tfrc.seed(now, rtt);
     }
@@ -84,14 +84,14 @@ impl Ccid3 {
             self.counter += quarters.min(MOST_STEP);
             self.counted = now;
         }
-        // An acknowledgement and a silence behind it together are no larger step for the receiver.
+        // Two consecutive packets differ by at most 5, even if an acknowledgement and an idle period both advanced the counter.
         self.counter = self.counter.min(self.shown + MOST_STEP);
         self.shown = self.counter;
     }
 
     /// A packet without data leaves: a report may acknowledge it, and its round trip counts.
     pub fn on_dataless_sent(&mut self, now: Time, seq: u64) {
-        // Before any data there is nothing that a report could be about.
+        // Packets before the first data packet are not stored: feedback never covers them.
         if !self.sent.is_empty() {
             self.remember(Sent { seq, at: now, counter: None });
         }
@@ -147,7 +147,7 @@ impl Ccid3 {
         }
         let (mut sent, Some(rate), Some(loss)) = (found.at, rate, loss) else { return };
         if self.rules == Rules::Linux {
-            // A longer round trip counts as this.
+            // RTT samples are limited to `MOST_RTT`.
             let longest = (MOST_RTT + elapsed).as_nanos();
             sent = sent.max(Time::from_nanos(now.as_nanos().saturating_sub(longest)));
         }
@@ -261,7 +261,7 @@ impl Reporter {
     }
 
     //= RFC 4342 section 8.1: the receiver estimates the round trip from the arrival of window counters four apart
-    // A step of five may hide a silence of any length; of fewer steps than four, two and three give an estimate.
+    // A step of 5 is the cap, so its duration is unknown; differences of 2 and 3 are scaled to a round trip.
     fn learn(&mut self, now: Time, counter: u8) {
         let step =
             self.counters.back().map_or(0, |(last, _)| u64::from(counter.wrapping_sub(*last as u8) & 15));
@@ -308,7 +308,7 @@ impl Reporter {
             }
             (_, newest) => {
                 if let Some((last, at)) = newest {
-                    // In whole numbers, as there.
+                    // Integer division, as in Linux.
                     self.sample(
                         STEPS_PER_ROUND / (last.wrapping_sub(from) & 15).max(1) * at.since(began).as_nanos(),
                     );

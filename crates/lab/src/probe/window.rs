@@ -1,5 +1,5 @@
-//! Probes of the congestion window, of the RTO second by second, and of the segments that timeouts
-//! retransmit.
+//! Probes from a TCP sender's trace: slow start and cwnd overshoot, RTO and SRTT after an event, timeout
+//! retransmissions, time of fast recovery.
 //!
 //! They serve claims about slow start, new data beyond the window, and the first segment.
 //!
@@ -8,6 +8,7 @@
 use super::Readings;
 use base::event::{Event, Record};
 use base::truth::{Cause, Retransmission};
+use std::collections::BTreeSet;
 
 /// Name and definition of each probe.
 pub(super) const PROBES: &[(&str, &str)] = &[
@@ -25,7 +26,7 @@ pub(super) const PROBES: &[(&str, &str)] = &[
     ("first_segment_spurious", "timeouts that resent the first data segment without need"),
     ("later_timeouts", "timeouts that resent any other segment"),
     ("go_back_s", "when more than the oldest segment was first resent after a timeout"),
-    ("least_rtt_s", "least round trip that the sender had measured before the first timeout"),
+    ("least_rtt_s", "least smoothed round trip of the sender before the first timeout"),
     ("ack_after_timeout_s", "from the first timeout to the next acknowledgement of new data"),
     ("rto_after_1s_s", "timeout 1 s after the event"),
     ("rto_after_2s_s", "timeout 2 s after the event"),
@@ -78,7 +79,7 @@ pub(super) fn take(records: &[Record], sight: &FlowTrace, verdicts: &[Retransmis
     }
 }
 
-/// Segments that timeouts retransmitted, how many without need, and the start of go-back-N.
+/// Timeouts that retransmitted the first segment, those without need, other timeouts, and the start of go-back-N.
 fn timeouts(own: &[&Record], verdicts: &[Retransmission], out: &mut Readings) {
     let mut verdicts = verdicts.iter();
     let (mut first, mut spurious, mut later) = (0.0, 0.0, 0.0);
@@ -132,6 +133,11 @@ fn repair(own: &[&Record], out: &mut Readings) {
 /// Largest cwnd of slow start after the event, and the losses until its end.
 fn slow_start(records: &[Record], sight: &FlowTrace, event: f64, out: &mut Readings) {
     let (mut largest, mut lost) = (0.0f64, 0.0);
+    let data: BTreeSet<u64> = records
+        .iter()
+        .filter(|r| r.source.0 == sight.from)
+        .filter_map(|r| if let Event::DataSent { packet, .. } = r.event { Some(packet) } else { None })
+        .collect();
     for r in records.iter().filter(|r| r.t.as_secs_f64() > event) {
         match r.event {
             Event::Window { cwnd, ssthresh, .. } if r.source.0 == sight.from => {
@@ -140,7 +146,9 @@ fn slow_start(records: &[Record], sight: &FlowTrace, event: f64, out: &mut Readi
                     break;
                 }
             }
-            Event::Dropped { flow, .. } if flow == sight.flow => lost += 1.0,
+            Event::Dropped { packet, flow, .. } if flow == sight.flow && data.contains(&packet) => {
+                lost += 1.0
+            }
             _ => {}
         }
     }

@@ -1,4 +1,5 @@
-//! Uplink blocks: data with countdown, downlink reports, idle USFs.
+//! Uplink radio blocks (3GPP TS 44.060): RLC data with countdown value, Packet Downlink Ack/Nack, Packet Uplink Dummy
+//! Control Block.
 
 use super::config::IdleRepeat;
 use super::content::BlockSent;

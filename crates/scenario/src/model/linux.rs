@@ -76,7 +76,7 @@ impl Ip {
     }
 }
 
-/// Settings of a Linux kernel: at both ends of a flow, or at a node.
+/// Settings of a Linux kernel: at one end of a flow, or at a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Linux {
     /// In virtual time, the kernel: name of a build, or a path; `None`: the default build.

@@ -187,7 +187,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Time up to which the clock may run: before the next event of the peer.
+    /// Time up to which the clock may run: before the next packet of the peer or call of the application.
     fn limit(&self, t: f64) -> Time {
         let injects = |e: &&Event| !matches!(e.what, What::Expect { .. } | What::Silence(_) | What::State(_));
         match self.rest.iter().find(injects) {
@@ -244,7 +244,7 @@ impl Player<'_> {
         Err(Mismatch { t: left.t, why, expected, seen, rung: Some(left.rung) })
     }
 
-    /// Fails if a packet was sent that no expectation has matched.
+    /// Fails if a packet was sent that no expectation has matched; `Reading::AsWritten` only counts it.
     fn nothing_left(&mut self) -> Result<(), Mismatch> {
         self.keep_quiet()?;
         if self.reading == Reading::AsWritten {

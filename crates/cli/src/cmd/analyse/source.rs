@@ -1,5 +1,5 @@
-//! Capture reader of `analyse` and `plot`: selection of connections by endpoint or number, time window, and
-//! one analysis per capture interface.
+//! Capture reader of `analyse`, `plot` and `compare`: TCP connections, SCTP associations and UDP flows, selected by
+//! endpoint and time, one analysis per capture interface.
 
 use crate::console::exit::Failure;
 use crate::console::progress;

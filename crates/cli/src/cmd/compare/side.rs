@@ -1,4 +1,5 @@
-//! One side of a comparison: a scenario to run, the folder of a finished run, or captures.
+//! One side of `compare` in three stages: source (scenario, run folder or captures), prepared run with its run
+//! folder, and results with kernel counters.
 
 use super::captured;
 use crate::cmd::run::RunStore;
@@ -47,7 +48,7 @@ pub(crate) struct Side {
     pub(crate) rows: CompactRows,
     pub(crate) complete: bool,
     pub(crate) stage: Option<KernelPlayer>,
-    /// True for a run in real time, whose repetitions cannot be played again.
+    /// True for runs in real time and for captures: repetitions cannot be played again.
     pub(crate) real_time: bool,
     /// True if the metrics were derived from captures.
     pub(crate) captured: bool,

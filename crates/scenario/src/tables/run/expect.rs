@@ -75,7 +75,7 @@ fn flatten(table: &Table) -> Vec<Line<'_>> {
     fn go<'t>(table: &'t Table, before: &[(String, SourceSpan)], out: &mut Vec<Line<'t>>) {
         for entry in &table.entries {
             let mut path = before.to_vec();
-            let mut offset = 1; // let mut offset = 1; // opening quote
+            let mut offset = 1; // opening quote
             for part in entry.key.split('.') {
                 let at = if entry.key.contains('.') {
                     entry.key_place.part(offset..offset + part.len())
