@@ -33,7 +33,7 @@ fn who_has_no_kernel_is_told_how_to_get_one() {
     assert_eq!(build.status.code(), Some(2), "{}", String::from_utf8_lossy(&build.stderr));
     let tree = cache.to_str().unwrap();
     assert_eq!(williwaw(cache, &["linux", "build", "--source", tree]).status.code(), Some(2));
-    refused(&williwaw(cache, &["linux", "build", "--name", "../there"]), 2, "a name is of letters");
+    refused(&williwaw(cache, &["linux", "build", "--name", "../there"]), 2, "a name consists of letters");
     let doctor = williwaw(cache, &["linux", "doctor"]);
     assert_eq!(doctor.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&doctor.stdout).contains("kernel          none yet"));

@@ -423,7 +423,7 @@ mod tests {
         let expected = |numbering| Some(Assignment::Paged { tlli: 0xb876_5432, tfi: 9, slot: 7, numbering });
         assert_eq!(read_immediate(&paged), expected(Numbering::GPRS));
         // H (0 against 0x2b), and the code 1 of the window.
-        egprs.extend(rest.put(0, 12).put(0b1, 1).put(1, 5).filled(11));
+        egprs.extend(rest.put(0, 12).put(0, 1).put(1, 5).filled(11));
         assert_eq!(read_immediate(&egprs), expected(Numbering::egprs(96)));
     }
 
