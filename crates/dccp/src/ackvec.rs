@@ -20,7 +20,7 @@ pub struct AckVector {
     runs: Vec<(State, u32)>,
 }
 
-/// Longest run that one byte holds.
+/// Longest run in packets that one byte encodes.
 const RUN: u32 = 64;
 
 impl AckVector {
@@ -40,11 +40,11 @@ impl AckVector {
         self.runs.iter().copied()
     }
 
-    /// Packets that it covers.
+    /// Number of packets covered by the vector.
     pub fn len(&self) -> u64 {
         self.runs.iter().map(|(_, n)| u64::from(*n)).sum()
     }
-    /// True if it covers none.
+    /// True if the vector covers no packet.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
@@ -100,11 +100,11 @@ pub struct Received {
     states: std::collections::VecDeque<State>,
     /// Acknowledgements sent: their own number, and the number that they acknowledged.
     sent: std::collections::VecDeque<(u64, u64)>,
-    /// Of the newest packet; none before the first.
+    /// Highest sequence number received; none before the first packet.
     newest: Option<u64>,
 }
 
-/// Packets that are reported at most; older ones are forgotten (RFC 4340 section 11.4.1 allows any size).
+/// Most packets in a report; states of older packets are discarded (RFC 4340 section 11.4.1 allows any size).
 const MOST: usize = 2048;
 
 impl Received {
@@ -156,7 +156,7 @@ impl Received {
         self.newest
     }
 
-    /// The vector to send.
+    /// Ack Vector of all kept states, from the highest number received.
     pub fn vector(&self) -> AckVector {
         let mut vector = AckVector::default();
         for state in self.states.iter().rev() {
@@ -165,7 +165,7 @@ impl Received {
         vector
     }
 
-    /// An acknowledgement with this number leaves now.
+    /// Records that an acknowledgement with sequence number `seq` is sent now.
     pub fn on_ack_sent(&mut self, seq: u64) {
         if let Some(newest) = self.newest {
             self.sent.push_back((seq, newest));
@@ -176,7 +176,7 @@ impl Received {
     }
 
     //= RFC 4340 section 11.4.2: an acknowledged Ack Vector's packets need not be reported again
-    /// The sender acknowledged our packet `ack`: what that reported is known to it.
+    /// The peer acknowledged the ACK with number `ack`: discards the states that this ACK reported.
     pub fn on_ack_acked(&mut self, ack: u64) {
         let mut known = None;
         while let Some(&(seq, reported)) = self.sent.front().filter(|(seq, _)| *seq <= ack) {

@@ -34,11 +34,11 @@ base::named! {
 base::named! {
     /// Reset code (RFC 4340 section 5.6). The discriminants of the wire are their positions.
     pub enum ResetCode {
-        /// No acknowledgement.
+        /// No reason given.
         Unspecified = "unspecified",
         /// Normal close.
         Closed = "closed",
-        /// The peer gave up.
+        /// The peer aborted the connection.
         Aborted = "aborted",
         /// No such connection.
         NoConnection = "no-connection",
@@ -48,7 +48,7 @@ base::named! {
         OptionError = "option-error",
         /// A mandatory option was not understood.
         MandatoryError = "mandatory-error",
-        /// Nothing listens there.
+        /// No listening socket on the destination port.
         ConnectionRefused = "connection-refused",
         /// No such service code.
         BadServiceCode = "bad-service-code",
@@ -76,7 +76,7 @@ base::named! {
         AckRatio = "ack-ratio",
         /// Acknowledgements carry Ack Vectors.
         SendAckVector = "send-ack-vector",
-        /// Packets behind one without data carry NDP Counts.
+        /// The sender includes NDP Count options after packets without data.
         SendNdpCount = "send-ndp-count",
         /// Least checksum coverage that is accepted.
         MinimumCoverage = "minimum-checksum-coverage",
@@ -88,14 +88,14 @@ base::named! {
 }
 
 impl Feature {
-    /// Its number on the wire.
+    /// Feature number on the wire.
     pub const fn number(self) -> u8 {
         match self {
             Feature::SendLossEventRate => 192,
             other => other as u8 + 1,
         }
     }
-    /// The feature of a number.
+    /// The feature with this number; none if unknown.
     pub fn of(number: u8) -> Option<Self> {
         Feature::ALL.iter().copied().find(|f| f.number() == number)
     }
@@ -120,7 +120,7 @@ pub enum Negotiation {
 }
 
 impl Negotiation {
-    /// Its option number.
+    /// Option number on the wire.
     pub const fn number(self) -> u8 {
         match self {
             Negotiation::ChangeL => 32,
@@ -203,7 +203,7 @@ pub struct Dccp {
     pub coverage: u8,
     /// Service code, of requests and responses.
     pub service: u32,
-    /// Why, of resets, and three bytes of data.
+    /// Reset code and three bytes of data (reset packets only).
     pub reset: Option<(ResetCode, [u8; 3])>,
     /// Options in order.
     pub options: Vec<Opt>,
@@ -211,11 +211,11 @@ pub struct Dccp {
     pub payload: u32,
     /// Offset of the data in the application's stream: models count bytes and carry none. Not on the wire.
     pub offset: u64,
-    /// Number of the message that the data are of, and whether it ends here. Not on the wire.
+    /// Message number of the data, and whether this packet ends the message. Not on the wire.
     pub message: (u64, bool),
     /// Offset of that message in the stream. Not on the wire.
     pub start: u64,
-    /// Addresses of both ends are implied; these are the ports.
+    /// Source and destination port; the IP header has the addresses.
     pub ports: (u16, u16),
 }
 

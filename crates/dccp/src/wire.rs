@@ -130,7 +130,7 @@ fn option(option: &Opt, out: &mut Vec<u8>) {
         Opt::AckVector(vector) => {
             let mut bytes = Vec::new();
             vector.write(&mut bytes);
-            // More than one option holds the rest.
+            // A vector of more than 253 bytes continues in further options.
             for part in bytes.chunks(253) {
                 with(38, part);
             }
@@ -178,10 +178,10 @@ pub fn unwrap48(near: u64, wire: u64) -> u64 {
     if at & SEQ_MASK == wire & SEQ_MASK { at } else { near.saturating_add(ahead as u64) }
 }
 
-/// Reads a packet; `near` are the numbers next to which its sequence and acknowledgement number lie.
+/// Parses a packet; `near`: expected sequence and acknowledgement number, to extend the 48 bits on the wire.
 ///
 /// # Errors
-/// The first thing about the bytes that no packet has.
+/// The first reason found why the bytes are not a valid DCCP packet ([`Malformed`]).
 pub fn read(bytes: &[u8], near: (u64, u64)) -> Result<Dccp, Malformed> {
     let head: &[u8; GENERIC] =
         bytes.get(..GENERIC).and_then(|b| b.try_into().ok()).ok_or(Malformed::Short)?;
@@ -237,7 +237,7 @@ fn options(mut bytes: &[u8]) -> Result<Vec<Opt>, Malformed> {
         let content = bytes.get(2..length).ok_or(Malformed::Options)?;
         bytes = &bytes[length..];
         let read = known(kind, content).unwrap_or_else(|| Opt::Other(kind, content.to_vec()));
-        // A long Ack Vector comes in several options.
+        // Adjacent Ack Vector options are parts of one long vector.
         if let (Opt::AckVector(next), Some(Opt::AckVector(vector))) = (&read, options.last_mut()) {
             next.runs().for_each(|(state, n)| vector.push(state, n));
             continue;

@@ -8,13 +8,13 @@ use std::collections::VecDeque;
 
 /// Later packets acknowledged after which a packet counts as lost (RFC 4341 section 5: NUMDUPACK).
 const LATER: u32 = 3;
-/// Bounds and initial value of the retransmission timeout (RFC 6298).
+/// Minimum and initial value of the retransmission timeout (RFC 6298).
 const LEAST_RTO: Span = Span::from_secs(1);
 const MOST_RTO: Span = Span::from_secs(60);
 /// Initial window for packets of up to 1095 bytes (RFC 4341 section 5, RFC 3390).
 const INITIAL_WINDOW: f64 = 4.0;
 
-/// A data packet on its way.
+/// A data packet that was sent, until its fate and that of all earlier packets is known.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     seq: u64,
@@ -30,7 +30,7 @@ pub struct Ccid2 {
     /// Data packets from the oldest one that is neither acknowledged nor lost, oldest first.
     sent: VecDeque<Sent>,
     pipe: u32,
-    /// A loss of a packet sent after this one is a new congestion event.
+    /// Losses of packets with higher sequence numbers than this are a new congestion event.
     reduced_at: u64,
     newest: u64,
     srtt: Option<(f64, f64)>,
@@ -66,12 +66,12 @@ impl Ccid2 {
     pub fn next_send(&self) -> Time {
         if f64::from(self.pipe) < libm::floor(self.window).max(1.0) { Time::ZERO } else { Time::NEVER }
     }
-    /// A first round trip.
+    /// Sets the initial RTT estimate, unless one exists.
     pub fn seed(&mut self, rtt: Span) {
         let s = rtt.as_secs_f64();
         self.srtt = self.srtt.or(Some((s, s / 2.0)));
     }
-    /// A data packet leaves.
+    /// Records the transmission of data packet `seq`.
     pub fn on_send(&mut self, now: Time, seq: u64) {
         self.sent.push_back(Sent { seq, at: now, acked: false });
         self.pipe += 1;
@@ -177,7 +177,7 @@ impl Ccid2 {
         self.reductions += 1;
     }
 
-    /// Expiry of the timer.
+    /// Expiry time of the retransmission timer.
     pub fn next_timeout(&self) -> Time {
         self.deadline
     }
@@ -195,11 +195,11 @@ impl Ccid2 {
         self.backoff = (self.backoff * 2).min(64);
         self.deadline = Time::NEVER;
     }
-    /// Retransmission timeout.
+    /// Retransmission timeout with backoff; none before the first RTT sample.
     pub fn rto(&self) -> Option<Span> {
         self.srtt.map(|_| self.timeout())
     }
-    /// Smoothed round trip.
+    /// Smoothed round-trip time; zero before the first sample.
     pub fn rtt(&self) -> Span {
         self.srtt.map_or(Span::ZERO, |(s, _)| Span::from_secs_f64(s))
     }
@@ -207,7 +207,7 @@ impl Ccid2 {
     pub fn window(&self) -> f64 {
         self.window
     }
-    /// Packets on their way.
+    /// Data packets in flight.
     pub fn pipe(&self) -> u32 {
         self.pipe
     }
@@ -215,7 +215,7 @@ impl Ccid2 {
     pub fn reductions(&self) -> u64 {
         self.reductions
     }
-    /// Timeouts.
+    /// Expirations of the retransmission timer.
     pub fn expirations(&self) -> u64 {
         self.expirations
     }

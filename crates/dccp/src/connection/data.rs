@@ -9,26 +9,26 @@ use transport::app::message::{Message, MessageEvent, MessageId};
 /// Lifetime of a data packet in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Lifetime {
-    /// For ever.
+    /// No limit: the network never discards the packet for its age.
     #[default]
     Always,
     /// Until the retransmission timeout of an equivalent TCP (the paper's TFRC test).
     Rto,
-    /// The timeout and a round trip.
+    /// The retransmission timeout plus one smoothed round-trip time.
     RtoAndRtt,
-    /// As long as its message; for ever for messages without a lifetime.
+    /// Remaining lifetime of the packet's message; no limit for messages without a lifetime.
     Message,
     /// A fixed time.
     For(Span),
 }
 
-/// A piece of data to be sent.
+/// Part of a message that fits into one data packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub(super) offset: u64,
     pub(super) bytes: u32,
     pub(super) message: (MessageId, bool),
-    /// Expiry of its message.
+    /// Expiry time of the message.
     pub(super) deadline: Time,
 }
 
@@ -52,7 +52,7 @@ impl Waiting {
     }
 }
 
-/// A data packet on its way.
+/// A data packet in flight.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     seq: u64,
@@ -64,7 +64,7 @@ struct Sent {
 /// Unsettled parts of a message.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
-    /// Packets sent and settled; lost ones among them.
+    /// Packets of the message that were sent.
     sent: u32,
     settled: u32,
     lost: u32,
@@ -84,7 +84,7 @@ pub(super) struct Outbox {
     stream: bool,
     sent: VecDeque<Sent>,
     progress: BTreeMap<MessageId, Progress>,
-    /// Everything below is settled.
+    /// Stream offset below which the fate (delivered or lost) of all data is known.
     settled: u64,
     events: VecDeque<MessageEvent>,
 }
@@ -121,7 +121,7 @@ impl Outbox {
         self.written = to;
         self.limited |= message.lifetime.is_some();
         self.waiting.push_back(Waiting { id, start: from, from, to, made: None, lifetime: message.lifetime });
-        // A full buffer gives up the oldest message of which nothing was sent.
+        // A full buffer discards the oldest message of which nothing was sent.
         while most > 0 && self.waiting.len() > most as usize {
             let started = self.waiting.front().is_some_and(|w| self.progress.contains_key(&w.id));
             let Some(gone) = self.waiting.remove(usize::from(started)) else { break };
@@ -138,14 +138,14 @@ impl Outbox {
         self.waiting.clear();
     }
 
-    /// Messages written since the endpoint last ran were made now.
+    /// Sets the write time of messages written since the endpoint last ran.
     pub(super) fn stamp(&mut self, now: Time) {
         for waiting in self.waiting.iter_mut().rev().take_while(|w| w.made.is_none()) {
             waiting.made = Some(now);
         }
     }
 
-    /// Gives up messages whose lifetime is over (catalogue AT-36).
+    /// Discards unsent data of messages whose lifetime has expired (catalogue AT-36).
     pub(super) fn expire(&mut self, now: Time) {
         if !self.limited {
             return;
@@ -177,17 +177,17 @@ impl Outbox {
     pub(super) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
-    /// More waits behind the next piece.
+    /// True if unsent data remain after the next piece of at most `payload` bytes.
     pub(super) fn has_more(&self, payload: u32) -> bool {
         self.waiting.len() > 1 || self.waiting.front().is_some_and(|w| w.to - w.from > u64::from(payload))
     }
 
-    /// First byte of the next piece's message.
+    /// Stream offset of the first byte of the message that is sent next.
     pub(super) fn next_start(&self) -> u64 {
         self.waiting.front().map_or(0, |w| w.start)
     }
 
-    /// The next piece, taken out.
+    /// Removes and returns the next piece, of at most `payload` bytes.
     pub(super) fn take(&mut self, payload: u32) -> Option<Piece> {
         let first = self.waiting.front_mut()?;
         let bytes = (first.to - first.from).min(u64::from(payload.max(1)));

@@ -349,14 +349,14 @@ impl Connection {
         self.control(io, Kind::Response, Some(self.gsr), options);
     }
 
-    /// The congestion control that was agreed on is set up.
+    /// Sets up the negotiated congestion control for both half-connections.
     fn agree(&mut self) {
         let ccid = self.features.ccid();
         self.sending = sending(&self.config, ccid);
         self.receiving = Receiving::new(ccid, self.features.ratio(), self.config.rules);
     }
 
-    /// In REQUEST: true if the packet was the awaited response.
+    /// Handles a packet in state REQUEST; true if it was the DCCP-Response to the request.
     fn on_response(&mut self, io: &mut Io<'_, Dccp>, packet: &Dccp) -> bool {
         let acks = packet.ack.is_some_and(|ack| self.iss <= ack && ack <= self.gss);
         if packet.kind == Kind::Reset && acks {
@@ -383,14 +383,14 @@ impl Connection {
         true
     }
 
-    /// Both halves learn the round trip of the handshake.
+    /// Seeds the RTT estimates of both half-connections with the round trip of the handshake.
     fn learn_rtt(&mut self, now: Time) {
         let rtt = now.since(self.opened_at);
         self.sending.seed(now, rtt);
         self.receiving.seed(rtt);
     }
 
-    /// Sends what congestion control lets go.
+    /// Sends waiting data as long as congestion control permits.
     pub(super) fn send_data(&mut self, io: &mut Io<'_, Dccp>) {
         if !self.state.carries_data() {
             return;
@@ -405,7 +405,7 @@ impl Connection {
             let start = self.outbox.next_start();
             let Some(piece) = self.outbox.take(payload) else { return };
             let seq = self.next_seq();
-            // The peer's acknowledgements are acknowledged now and then, so that its vectors stay short.
+            // Acknowledging the peer's ACKs every `CONFIRM_EVERY` data packets keeps its Ack Vectors short.
             self.unconfirmed += 1;
             let confirm = matches!(self.sending, Sending::Tcplike(_)) && self.unconfirmed >= CONFIRM_EVERY;
             let acks = confirm || self.state == State::PartOpen;
@@ -427,7 +427,7 @@ impl Connection {
         }
     }
 
-    /// The lifetime of a data packet that leaves now.
+    /// Network lifetime of a data packet sent now, by the configured [`Lifetime`]; none: no limit.
     fn lifetime(&self, now: Time, deadline: Time) -> Option<Span> {
         let of_message = (!deadline.is_never()).then(|| deadline.since(now));
         match self.config.lifetime {

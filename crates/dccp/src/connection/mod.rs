@@ -23,7 +23,7 @@ use transport::app::Socket;
 use transport::app::message::{Message, MessageEvent, MessageId};
 use transport::endpoint::{Endpoint, EndpointReport, Expiring, Io, Role};
 
-/// Choices of one end.
+/// Configuration of one endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Congestion controls in order of preference.
@@ -42,15 +42,15 @@ pub struct Config {
     pub ecn: bool,
     /// Acknowledgements of CCID 3 carry Ack Vectors too.
     pub ack_vectors: bool,
-    /// What CCID 3 follows where Linux departs from the RFCs.
+    /// Behaviour of CCID 3 where Linux departs from the RFCs.
     pub rules: Rules,
     /// Lifetime of data packets in the network.
     pub lifetime: Lifetime,
-    /// Lifetime of acknowledgements beyond the receiver's round trip; none: they live for ever (catalogue AT-20).
+    /// Lifetime of acknowledgements beyond the receiver's round trip; none: no limit (catalogue AT-20).
     pub ack_lifetime: Option<Span>,
-    /// Packets that the initial window of TFRC holds; 0: RFC 5348 section 4.2.
+    /// Initial window of TFRC in packets; 0: as in RFC 5348 section 4.2.
     pub initial_window: u32,
-    /// Most messages that wait in the send buffer; older ones are given up for newer ones. 0: no limit.
+    /// Most messages that wait in the send buffer; a full buffer discards the oldest unsent one. 0: no limit.
     pub send_queue: u32,
     /// Initial sequence number.
     pub isn: u64,
@@ -77,26 +77,26 @@ impl Default for Config {
     }
 }
 
-/// Counters of one end.
+/// Counters of one endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Data packets sent.
     pub data_sent: u64,
     /// Data packets that arrived, each once.
     pub data_received: u64,
-    /// Data packets that the acknowledgements call lost.
+    /// Data packets that congestion control declared lost.
     pub data_lost: u64,
     /// Data packets that arrived after their message's lifetime.
     pub late: u64,
     /// Packets outside the sequence window.
     pub invalid: u64,
-    /// Synchronisations sent.
+    /// DCCP-Sync packets sent.
     pub syncs: u64,
-    /// Resets received or sent for anything but a normal close.
+    /// DCCP-Reset packets received or sent with a reason other than a normal close.
     pub errors: u64,
 }
 
-/// One end of a connection.
+/// Endpoint of a DCCP connection.
 pub struct Connection {
     config: Config,
     role: Role,
@@ -113,7 +113,7 @@ pub struct Connection {
     received: Received,
     outbox: Outbox,
     inbox: Inbox,
-    /// The handshake's or the close's timer, and how often it expired.
+    /// Retransmission timer of the handshake or the close.
     timer: Time,
     expirations: u32,
     opened_at: Time,
@@ -155,27 +155,27 @@ impl Connection {
         }
     }
 
-    /// Its state.
+    /// State of the connection (RFC 4340 section 8).
     pub fn state(&self) -> State {
         self.state
     }
-    /// Its counters.
+    /// Packet counters.
     pub fn counters(&self) -> Counters {
         self.counters
     }
-    /// Its congestion control, as a sender.
+    /// Congestion control of the sending half-connection.
     pub fn congestion(&self) -> &Sending {
         &self.sending
     }
-    /// Its acknowledgements, as a receiver.
+    /// Acknowledgement generator of the receiving half-connection.
     pub fn reports(&self) -> &Receiving {
         &self.receiving
     }
-    /// Data wait to be sent.
+    /// True if unsent data wait in the send buffer.
     pub fn is_waiting(&self) -> bool {
         self.outbox.is_waiting()
     }
-    /// Messages that arrived whole.
+    /// Completely received messages.
     pub fn delivered(&self) -> &[Delivered] {
         self.inbox.delivered()
     }
@@ -183,7 +183,7 @@ impl Connection {
     pub fn bytes_received(&self) -> u64 {
         self.inbox.bytes()
     }
-    /// The congestion control that was agreed on.
+    /// Negotiated congestion control.
     pub fn ccid(&self) -> Ccid {
         self.features.ccid()
     }
@@ -219,7 +219,7 @@ impl Socket for Connection {
     fn received(&self) -> u64 {
         self.inbox.position()
     }
-    /// Data of which the fate is known.
+    /// Stream offset in bytes below which all data are known to be delivered or lost.
     fn acknowledged(&self) -> u64 {
         self.outbox.settled()
     }
@@ -312,7 +312,7 @@ impl Endpoint for Connection {
     }
 }
 
-/// Why a packet is of which kind on its way out.
+/// Packet type for application data: DataAck with an acknowledgement number, else Data.
 fn kind_with_data(acks: bool) -> Kind {
     if acks { Kind::DataAck } else { Kind::Data }
 }

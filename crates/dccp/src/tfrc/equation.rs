@@ -5,7 +5,7 @@ pub const RTO_IN_RTT: f64 = 4.0;
 /// Steps of the bisection: halves the interval below the spacing of `f64`.
 const STEPS: u32 = 100;
 
-/// Rounds by which a loss event rate `p` slows one segment down where a timeout takes `rto` rounds: `X = s / (R f(p))`.
+/// Round trips per segment, `f(p)` in `X = s / (R f(p))`, at loss event rate `p` and a timeout of `rto` round trips.
 fn rounds(p: f64, rto: f64) -> f64 {
     //= RFC 5348 section 3.1: X_Bps = s / (R*sqrt(2*b*p/3) + (t_RTO * (3*sqrt(3*b*p/8)*p*(1+32*p^2))))
     let root = libm::sqrt(2.0 * p / 3.0);
@@ -24,7 +24,7 @@ pub fn throughput_with(size: f64, rtt: f64, rto: f64, p: f64) -> f64 {
     size / (rtt * rounds(p.clamp(f64::MIN_POSITIVE, 1.0), rto))
 }
 
-/// The loss event rate at which the equation allows `rate` bytes per second; 1 where even that allows more.
+/// The loss event rate at which the equation allows `rate` bytes per second; 1 if `rate` is at or below the rate allowed at 1.
 pub fn loss_rate(size: f64, rtt: f64, rate: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     if rate <= throughput(size, rtt, high) {

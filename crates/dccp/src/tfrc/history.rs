@@ -20,17 +20,17 @@ const LEAST_DISCOUNT: f64 = 0.25;
 struct Hole {
     from: u64,
     to: u64,
-    /// The packet before, and when it arrived.
+    /// Packet number just before the hole, and the arrival time used for it.
     before: (u64, Time),
-    /// The packet behind, and when it arrived.
+    /// First packet received after the hole, and its arrival time.
     after: (u64, Time),
-    /// Packets behind it that have arrived.
+    /// Packets with higher numbers that have arrived since.
     later: u32,
     /// Window counter of the packet before, continued beyond 15.
     counter: u64,
 }
 
-/// What makes lost packets two loss events.
+/// Criterion that separates two losses into two loss events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Apart {
     /// A round trip between their nominal arrivals (RFC 5348 section 5.2).
@@ -58,7 +58,7 @@ struct Event {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Interval {
     packets: f64,
-    /// Discount that stays with it.
+    /// Discount factor accumulated at the starts of later loss events.
     discount: f64,
 }
 
@@ -109,7 +109,7 @@ impl Dataless {
     fn count(&self) -> u64 {
         self.older + self.ranges.iter().map(|(from, to)| to - from).sum::<u64>()
     }
-    /// Forgets what lies below `seq`; how many those were.
+    /// Discards all numbers below `seq`; returns how many were discarded.
     fn forget_below(&mut self, seq: u64) -> u64 {
         let all = self.count();
         self.older = 0;
@@ -121,7 +121,7 @@ impl Dataless {
     }
 }
 
-/// The history of one flow.
+/// Loss-event history of one flow.
 #[derive(Clone, Debug)]
 pub struct LossHistory {
     /// One past the highest number received.
@@ -286,7 +286,7 @@ impl LossHistory {
         true
     }
 
-    /// Declares lost what enough later packets have passed; true if a loss event began.
+    /// Declares holes lost after `LATER` later arrivals; true if a loss event began.
     fn declare(&mut self, rtt: Span) -> bool {
         let mut begun = false;
         while let Some(hole) = self.holes.front().copied().filter(|h| h.later >= LATER) {
