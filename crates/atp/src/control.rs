@@ -9,13 +9,13 @@ use transport::macroflow::Granting;
 base::named! {
     /// Which congestion control.
     pub enum Method {
-        /// A window that grows by a fragment a round trip and halves at a loss.
+        /// AIMD: the window grows by a fragment per round trip and halves at a loss.
         Aimd = "aimd",
-        /// A smooth rate (RFC 5348).
+        /// Rate control by TFRC (RFC 5348).
         Tfrc = "tfrc",
         /// The window of all flows from this host to that one (Congestion Manager).
         Shared = "shared",
-        /// None: fragments leave as they are written.
+        /// No congestion control: fragments are sent as they are written.
         None = "none",
     }
 }
@@ -82,7 +82,7 @@ struct Member {
     weight: f64,
     /// Virtual time at which its last fragment is served: each takes the inverse of the weight.
     served: f64,
-    /// It has fragments to send.
+    /// True if the flow has fragments to send.
     waits: bool,
 }
 
@@ -123,7 +123,7 @@ impl Held {
         self.window.is_open() && self.next().is_none_or(first)
     }
 
-    /// A fragment of a flow leaves.
+    /// Records that a fragment of a flow is sent.
     fn serve(&mut self, index: usize, waits: bool) {
         if let Some(member) = self.members.get_mut(index) {
             self.now = self.now.max(member.served);
@@ -188,18 +188,18 @@ impl Share {
     }
 }
 
-/// The control of one flow.
+/// Congestion control of one flow.
 #[derive(Clone, Debug)]
 pub enum Control {
-    /// A window of its own.
+    /// AIMD window of this flow alone.
     Aimd(Window),
-    /// A rate.
+    /// TFRC sending rate.
     Tfrc(Box<Sender>),
-    /// A window that others hold too.
+    /// Window shared with other flows.
     Shared(Share),
-    /// That of the transport below, which takes the next fragment now, or does not.
+    /// Congestion control of the carrier (the transport below).
     Carrier {
-        /// It does.
+        /// The carrier accepts the next fragment now.
         open: bool,
     },
     /// No control.
@@ -229,7 +229,7 @@ impl Control {
         }
     }
 
-    /// When a fragment may leave, at the earliest.
+    /// Earliest time at which a fragment may be sent.
     pub fn next_send(&self) -> Time {
         match self {
             Control::Aimd(window) => {
@@ -257,7 +257,7 @@ impl Control {
             Control::None => Time::ZERO,
         }
     }
-    /// A fragment leaves.
+    /// Records that a fragment is sent.
     pub fn on_send(&mut self, now: Time, more: bool) {
         if let Control::Tfrc(sender) = self {
             sender.on_send(now, more);
@@ -300,7 +300,7 @@ impl Control {
     pub fn on_congestion(&mut self, now: Time, rtt: Span) {
         self.with(|w| w.reduce(now, rtt));
     }
-    /// The retransmission timer expired with `outstanding` fragments on their way.
+    /// The retransmission timer expired with `outstanding` fragments in flight.
     pub fn on_timeout(&mut self, outstanding: u32) {
         self.with(|w| {
             w.pipe = w.pipe.saturating_sub(outstanding);
@@ -313,11 +313,11 @@ impl Control {
             sender.on_feedback(now, report);
         }
     }
-    /// TFRC's nofeedback timer.
+    /// Expiry time of TFRC's nofeedback timer.
     pub fn next_timeout(&self) -> Time {
         if let Control::Tfrc(sender) = self { sender.next_timeout() } else { Time::NEVER }
     }
-    /// It expired.
+    /// Handles the expiry of TFRC's nofeedback timer.
     pub fn on_nofeedback(&mut self, now: Time) {
         if let Control::Tfrc(sender) = self {
             sender.on_timeout(now);

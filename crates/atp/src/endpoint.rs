@@ -1,4 +1,4 @@
-//! One end of an ATP flow over UDP or RTP: connectionless or with a connection, sender- or receiver-initiated.
+//! Endpoint of an ATP flow over UDP or RTP: connectionless or with a connection, sender- or receiver-initiated.
 
 mod feasibility;
 
@@ -27,11 +27,11 @@ enum Link {
     Waits,
     /// Has sent a FIN.
     Closing,
-    /// Nothing flows any more.
+    /// Closed: no packets are sent.
     Closed,
 }
 
-/// One end of a flow.
+/// Endpoint of an ATP flow.
 #[derive(Debug)]
 pub struct AtpEnd {
     config: Config,
@@ -41,7 +41,7 @@ pub struct AtpEnd {
     receiver: Receiver,
     control: Control,
     rto: RtoTimer,
-    /// Timer of SYN, FIN and requests, and how often it expired.
+    /// Retransmission timer of SYN, FIN and requests.
     knock: Time,
     knocks: u32,
     started: Option<Time>,
@@ -49,9 +49,9 @@ pub struct AtpEnd {
     /// Of them, those not yet reported to the application.
     cng: u32,
     timeouts: u64,
-    /// When an acknowledgement last arrived.
+    /// Arrival time of the last acknowledgement.
     heard: Time,
-    /// Bytes of the stream that are in no unit yet.
+    /// Bytes of the stream not yet cut into units.
     uncut: u64,
     closing: bool,
     /// Smoothed rate of acknowledged data while some was outstanding, bytes per second, and the least round trip.
@@ -68,7 +68,7 @@ const SOURCE: u32 = 0x5749_4c4c;
 const KNOCK: Span = Span::from_secs(1);
 /// Units of a stream that are cut before they can be sent.
 const UNITS_AHEAD: usize = 4;
-/// Tries before the peer counts as gone.
+/// Transmissions of SYN, FIN or a request before the peer counts as unreachable.
 const MOST_KNOCKS: u32 = 8;
 
 impl AtpEnd {
@@ -141,7 +141,7 @@ impl AtpEnd {
     pub fn bytes_received(&self) -> u64 {
         self.receiver.bytes
     }
-    /// Replaces its congestion control.
+    /// Replaces the congestion control.
     pub(crate) fn set_control(&mut self, control: Control) {
         self.control = control;
     }
@@ -149,7 +149,7 @@ impl AtpEnd {
     pub(crate) fn is_done(&self) -> bool {
         self.role == Role::Active && self.sender.is_done()
     }
-    /// Its congestion control.
+    /// Congestion control of the flow.
     pub fn control(&self) -> &Control {
         &self.control
     }
@@ -228,7 +228,7 @@ impl AtpEnd {
             let Some((next, tx)) = self.sender.take() else { return };
             let important = self.config.important_every;
             let class = u8::from(important > 0 && next.adu % u64::from(important) != 0);
-            // Only important units are worth a second try, where there is a difference.
+            // Where units differ in importance, only important ones are retransmitted.
             let whole = next.whole || !self.config.retransmit;
             let content = Content::Fragment {
                 number: next.number,

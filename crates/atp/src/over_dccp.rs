@@ -62,7 +62,7 @@ impl Body for Layered {
     }
 }
 
-/// One end of a flow of ATP over DCCP.
+/// Endpoint of an ATP flow over DCCP.
 pub struct OverDccp {
     atp: AtpEnd,
     dccp: Connection,
@@ -73,7 +73,7 @@ pub struct OverDccp {
 }
 
 impl OverDccp {
-    /// One end; `ccid` is the congestion control, `isn` the connection's first sequence number.
+    /// A new endpoint; `ccid` is the congestion control, `isn` the connection's first sequence number.
     pub fn new(config: Config, ccid: Ccid, isn: u64, role: Role) -> Self {
         let dccp = dccp::Config {
             ccids: vec![ccid],
@@ -101,11 +101,11 @@ impl OverDccp {
         self
     }
 
-    /// The connection below.
+    /// The DCCP connection that carries the flow.
     pub fn connection(&self) -> &Connection {
         &self.dccp
     }
-    /// ATP above.
+    /// The ATP endpoint.
     pub fn units(&self) -> &AtpEnd {
         &self.atp
     }
@@ -123,7 +123,7 @@ impl OverDccp {
     fn pump(&mut self, io: &mut Io<'_, Layered>) {
         loop {
             for packet in std::mem::take(&mut self.above) {
-                // A newer ACK of a unit replaces one that still waits.
+                // A newer ACK of a unit replaces an older ACK still in the queue.
                 if let Some(older) =
                     self.waiting.values_mut().find(|older| replaces(&packet.body, &older.body))
                 {
@@ -157,7 +157,7 @@ impl OverDccp {
         self.give_out(io);
     }
 
-    /// Forgets packets whose lifetime ended while they waited.
+    /// Discards packets whose lifetime expired while they waited.
     fn forget(&mut self) {
         while let Some(event) = self.dccp.poll_event() {
             if let MessageEvent::Expired(id) | MessageEvent::Abandoned(id) = event {

@@ -24,30 +24,30 @@ struct Pending {
     arrived: Time,
 }
 
-/// Choices of a receiver.
+/// Configuration of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ReceiverConfig {
     pub(crate) ack_every: u32,
     pub(crate) ack_delay: Span,
     pub(crate) tfrc: bool,
     pub(crate) header: u32,
-    /// Bytes per second that it can process; none: any rate.
+    /// Processing rate of the receiver, bytes per second; none: unlimited.
     pub(crate) processes: Option<u64>,
     pub(crate) buffer: u64,
 }
 
-/// The receiving half.
+/// Receiving half of an ATP flow.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     config: ReceiverConfig,
     assembling: BTreeMap<MessageId, Assembly>,
-    /// Units that are whole or given up, of which late fragments may still come.
+    /// Complete or abandoned units, kept to recognise late fragments.
     done: BTreeMap<MessageId, (u32, bool)>,
     reports: Reports,
     pending: Option<Pending>,
     unacked: u32,
     ack_at: Time,
-    /// A unit got whole since the last acknowledgement.
+    /// A unit was completed since the last acknowledgement.
     finished: bool,
     expired: bool,
     marked: bool,
@@ -64,9 +64,9 @@ pub(crate) struct Receiver {
     pub(crate) whole_in_time: u64,
 }
 
-/// Finished units that are remembered.
+/// Most complete or abandoned units that are remembered.
 const REMEMBERED: usize = 64;
-/// Units in assembly at once; the oldest are forgotten.
+/// Most units in assembly at once; the oldest are discarded.
 const ASSEMBLING: usize = 64;
 /// Backlog of processing, seconds, above which the receiver requests a lower rate.
 const BACKLOG_S: f64 = 0.5;
@@ -189,14 +189,14 @@ impl Receiver {
         }
     }
 
-    /// The sender gave a unit up, or this end did.
+    /// Discards a unit that the sender or this endpoint abandoned.
     pub(crate) fn abandon(&mut self, adu: MessageId) {
         if let Some(assembly) = self.assembling.remove(&adu) {
             self.remember(adu, assembly.vector.len(), false);
         }
     }
 
-    /// Units that have been in assembly for longer than `patience`. Those whose deadline is over are forgotten.
+    /// Units that have been in assembly for longer than `patience`. Units past their deadline are discarded.
     pub(crate) fn impatient(&mut self, now: Time, patience: Option<Span>) -> Vec<MessageId> {
         self.assembling.retain(|_, a| a.deadline >= now);
         let tired = |a: &Assembly| patience.is_some_and(|p| a.began + p <= now);
@@ -209,7 +209,7 @@ impl Receiver {
         self.assembling.values().map(|a| a.began + patience).min().unwrap_or(Time::NEVER)
     }
 
-    /// When an acknowledgement is due.
+    /// Time of the next acknowledgement.
     pub(crate) fn next_timeout(&self) -> Time {
         if self.pending.is_some() { self.ack_at } else { Time::NEVER }
     }
@@ -220,7 +220,7 @@ impl Receiver {
             return None;
         }
         let report = if self.config.tfrc {
-            // A unit that got whole is acknowledged at once, with or without a report.
+            // A completed unit is acknowledged at once, with or without a TFRC report.
             let report = self.reports.report(now);
             self.ack_at = self.reports.next_timeout();
             if report.is_none() && !std::mem::take(&mut self.finished) {

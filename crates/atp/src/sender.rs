@@ -12,11 +12,11 @@ const LATER: u64 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// To be sent, for the first time or again.
+    /// Waits for its first transmission or a retransmission.
     Waiting(Cause),
-    /// On its way with this transmission.
+    /// In flight, with the number of its latest transmission.
     Flying(u64),
-    /// Arrived.
+    /// Acknowledged by the receiver.
     Acked,
     /// Lost, and not to be sent again.
     Given,
@@ -36,7 +36,7 @@ pub(crate) struct Adu {
 }
 
 impl Adu {
-    /// When it is of no use any more.
+    /// Expiry time of the unit.
     pub(crate) fn deadline(&self) -> Time {
         match (self.made, self.lifetime) {
             (Some(made), Some(lifetime)) => made + lifetime,
@@ -70,7 +70,7 @@ pub(crate) struct Next {
     pub(crate) offset: u64,
     pub(crate) cause: Cause,
     pub(crate) deadline: Time,
-    /// When its unit was made.
+    /// Creation time of the unit.
     pub(crate) made: Time,
     pub(crate) whole: bool,
 }
@@ -87,11 +87,11 @@ struct Flying {
 pub(crate) struct Acked {
     pub(crate) fresh: u32,
     pub(crate) lost: u32,
-    /// Fragments that arrived whose unit had been given up.
+    /// Acknowledged fragments of units that had been abandoned before.
     pub(crate) given_up: u32,
 }
 
-/// The sending half.
+/// Sending half of an ATP flow.
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
     payload: u32,
@@ -189,7 +189,7 @@ impl Sender {
         }
     }
 
-    /// Gives up units whose lifetime is over, and those that cannot arrive within it; their numbers.
+    /// Abandons units whose lifetime has expired or cannot be met; returns their numbers.
     pub(crate) fn expire(&mut self, now: Time, time_for: impl Fn(u64) -> Option<Span>) -> Vec<MessageId> {
         if !self.limited {
             return Vec::new();
@@ -203,7 +203,7 @@ impl Sender {
                 ahead += unit.left(payload);
                 continue;
             }
-            // What waits before it must be sent first.
+            // Fragments queued before this unit are sent first.
             let left = unit.left(payload);
             let feasible = time_for(ahead + left).is_none_or(|span| now + span <= deadline);
             let on_its_way =
@@ -222,7 +222,7 @@ impl Sender {
         gone.into_iter().map(|(id, _)| id).collect()
     }
 
-    /// Gives a unit up.
+    /// Abandons a unit.
     pub(crate) fn abandon(&mut self, id: MessageId) {
         let Some(at) = self.units.iter().position(|u| u.id == id) else { return };
         let Some(unit) = self.units.remove(at) else { return };
@@ -295,7 +295,7 @@ impl Sender {
                 }
             }
         }
-        // A vector omits a unit that was given up; the transmission that it answers has arrived.
+        // No vector covers an abandoned unit; the transmission echoed by the ACK has arrived.
         let gone = |sent: &Flying| sent.tx == echo && !self.units.iter().any(|u| u.id == sent.adu);
         if let Some(at) = self.flying.iter().position(gone) {
             self.flying.remove(at);
@@ -309,7 +309,7 @@ impl Sender {
     /// Declares a fragment lost if the highest acknowledged transmission is at least [`LATER`] later.
     fn detect(&mut self) -> u32 {
         let mut lost = 0;
-        // Transmissions whose fragment is no longer flying with them are settled.
+        // A transmission is settled when its fragment is no longer in flight under this number.
         while let Some(first) = self.flying.front().copied() {
             let unit = self.units.iter_mut().find(|u| u.id == first.adu);
             let fragment = unit.and_then(|u| {
@@ -332,7 +332,7 @@ impl Sender {
         lost
     }
 
-    /// Reports units of which everything is known.
+    /// Reports units of which the fate of all fragments is known.
     fn settle(&mut self) {
         let mut at = 0;
         while let Some(unit) = self.units.get(at).filter(|unit| unit.begun) {
@@ -384,7 +384,7 @@ impl Sender {
     pub(crate) fn len(&self) -> usize {
         self.units.len()
     }
-    /// Nothing is left to be done.
+    /// True if no unit waits for transmission or acknowledgement.
     pub(crate) fn is_done(&self) -> bool {
         self.closed && self.units.is_empty()
     }
@@ -397,7 +397,7 @@ impl Sender {
     pub(crate) fn event(&mut self) -> Option<MessageEvent> {
         self.events.pop_front()
     }
-    /// Everything is given up.
+    /// Abandons all units.
     pub(crate) fn end(&mut self) {
         let all: Vec<MessageId> = self.units.iter().map(|u| u.id).collect();
         all.into_iter().for_each(|id| self.abandon(id));

@@ -25,10 +25,10 @@ fn fractions(span: Span) -> u32 {
     u32::try_from((u128::from(span.as_nanos()) << 16) / 1_000_000_000).unwrap_or(u32::MAX)
 }
 
-/// Choices of a participant.
+/// Configuration of a participant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReporterConfig {
-    /// CNAME of its source description.
+    /// CNAME in the source description (SDES).
     pub cname: String,
     /// Ticks of the timestamp per second.
     pub clock: u32,
@@ -46,9 +46,9 @@ struct Peer {
     /// Last arrival of any packet from it, and of data.
     heard: Time,
     data: Option<Time>,
-    /// It has sent BYE.
+    /// True if the participant has sent BYE.
     gone: bool,
-    /// It has been timed out and not been heard since.
+    /// True if the participant timed out and no packet has arrived from it since.
     silent: bool,
 }
 
@@ -72,18 +72,18 @@ pub struct Reporter {
     pub statistics: Statistics,
 }
 
-/// State of a participant, from the packets of others.
+/// RTCP statistics of one participant.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Statistics {
-    /// Compound packets sent and received.
+    /// Compound packets sent.
     pub sent: u64,
     /// Compound packets received.
     pub received: u64,
-    /// Round trips measured, their sum and the last.
+    /// Number of round trips measured.
     pub round_trips: u64,
     /// Sum of the round trips, seconds.
     pub round_trip_sum: f64,
-    /// Last round trip.
+    /// Last measured round trip.
     pub round_trip: Span,
     /// Last block about this source.
     pub about: Option<Block>,
@@ -115,7 +115,7 @@ impl Reporter {
         }
     }
 
-    /// Own source.
+    /// Own synchronisation source identifier (SSRC).
     pub fn ssrc(&self) -> u32 {
         self.ssrc
     }
@@ -152,7 +152,7 @@ impl Reporter {
         }
     }
 
-    /// A data packet with this payload leaves.
+    /// Records that a data packet with this payload is sent.
     pub fn on_sent(&mut self, now: Time, octets: u32) {
         self.packets = self.packets.wrapping_add(1);
         self.octets = self.octets.wrapping_add(octets);
@@ -226,7 +226,7 @@ impl Reporter {
         let last = self.reports[1];
         if let Some(peer) = &mut self.peer
             && let Some(reception) = &mut peer.reception
-            // Blocks are about sources heard since the last report (RFC 3550 section 6.4).
+            // Blocks cover sources received since the last report (RFC 3550 section 6.4).
             && (bye || peer.data.is_some_and(|at| at >= last))
         {
             let (last_report, since) =
@@ -305,11 +305,11 @@ impl Reporter {
         }
         named
     }
-    /// Has left.
+    /// True if the participant has left the session.
     pub fn has_left(&self) -> bool {
         self.left
     }
-    /// When a report may be due.
+    /// Time at which the next report may be due.
     pub fn next_timeout(&self) -> Time {
         self.interval.next()
     }

@@ -13,7 +13,7 @@ use transport::app::Socket;
 use transport::app::message::{Message, MessageEvent, MessageId};
 use transport::endpoint::{Endpoint, EndpointReport, Expiring, Io, Outgoing, Role};
 
-/// Choices of both ends.
+/// Configuration of both endpoints.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Payload format.
@@ -24,7 +24,7 @@ pub struct Config {
     pub payload: u32,
     /// Session bandwidth, octets/s; RTCP has 5 % of it.
     pub bandwidth: f64,
-    /// Lifetime of packets in the network: none, that of their message, or this.
+    /// Lifetime of packets in the network: no limit, the lifetime of the message, or a fixed time.
     pub lifetime: Lifetime,
     /// Octets of the IP option that carries a deadline.
     pub option: u32,
@@ -35,7 +35,7 @@ pub struct Config {
 pub enum Lifetime {
     /// No deadline.
     Always,
-    /// That of the message.
+    /// Lifetime of the message.
     Message,
     /// A fixed time.
     For(Span),
@@ -66,7 +66,7 @@ impl Config {
 /// Fraction lost, in 1/256, above which the application receives a congestion event: 4 %, the threshold of Busse, Deffner and
 /// Schulzrinne (1996).
 const CONGESTED: u8 = 10;
-/// Frames in assembly; older ones are given up.
+/// Most frames in assembly; older frames are discarded.
 const ASSEMBLING: usize = 256;
 
 /// A frame to be sent.
@@ -84,7 +84,7 @@ struct Assembly {
     missing: u32,
 }
 
-/// One end of a session.
+/// Endpoint of an RTP session.
 #[derive(Debug)]
 pub struct Session {
     config: Config,
@@ -105,7 +105,7 @@ pub struct Session {
     /// Time and duration of the last audio frame.
     spoke: Option<(Time, Span)>,
     assembling: BTreeMap<MessageId, Assembly>,
-    /// Frames below this are not assembled any more.
+    /// Lowest frame number still assembled.
     from: MessageId,
     position: u64,
     bytes: u64,
@@ -114,7 +114,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// One end; `chance` gives source, sequence numbers, timestamps and report intervals.
+    /// A new endpoint; `chance` gives source, sequence numbers, timestamps and report intervals.
     pub fn new(config: Config, role: Role, mut chance: Stream) -> Self {
         let format = config.properties();
         let seq = chance.bits() >> 48;
@@ -148,7 +148,7 @@ impl Session {
         }
     }
 
-    /// RTCP of this end.
+    /// RTCP participant of this endpoint.
     pub fn reporter(&self) -> &Reporter {
         &self.reporter
     }
@@ -325,7 +325,7 @@ impl Endpoint for Session {
 
     fn open(&mut self, io: &mut Io<'_, Rtp>) {
         self.started = true;
-        // The receive-only end joins with the first packet of the session.
+        // The receive-only endpoint joins with the first packet of the session.
         if self.role == Role::Active {
             self.reporter.start(io.now);
         }
