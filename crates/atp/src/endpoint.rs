@@ -46,7 +46,7 @@ pub struct AtpEnd {
     knocks: u32,
     started: Option<Time>,
     congestion: u64,
-    /// Of them, those not yet reported to the application.
+    /// Loss events not yet reported to the application.
     cng: u32,
     timeouts: u64,
     /// Arrival time of the last acknowledgement.
@@ -58,11 +58,11 @@ pub struct AtpEnd {
     delivery: Option<f64>,
     least_rtt: Span,
     broken: bool,
-    /// RTCP of this end, over RTP.
+    /// RTCP participant of this endpoint; none without RTP reports.
     reporter: Option<Reporter>,
 }
 
-/// Source in RTP headers of an end without reports.
+/// SSRC in RTP headers of an endpoint without RTCP reports.
 const SOURCE: u32 = 0x5749_4c4c;
 /// First timeout of SYN, FIN and requests; doubles.
 const KNOCK: Span = Span::from_secs(1);
@@ -72,7 +72,7 @@ const UNITS_AHEAD: usize = 4;
 const MOST_KNOCKS: u32 = 8;
 
 impl AtpEnd {
-    /// One end; `shared` is the window of all flows between these hosts.
+    /// A new endpoint; `shared` is the window of all flows between these hosts.
     pub fn new(config: Config, role: Role, shared: SharedWindow) -> Self {
         let size = config.payload + HEADER + config.carrier.header() + config.option;
         let receiver = ReceiverConfig {

@@ -196,14 +196,14 @@ impl Receiver {
         }
     }
 
-    /// Units that have been in assembly for longer than `patience`. Units past their deadline are discarded.
+    /// Units that have been in assembly for at least `patience`. Units past their deadline are discarded.
     pub(crate) fn impatient(&mut self, now: Time, patience: Option<Span>) -> Vec<MessageId> {
         self.assembling.retain(|_, a| a.deadline >= now);
         let tired = |a: &Assembly| patience.is_some_and(|p| a.began + p <= now);
         self.assembling.iter().filter(|(_, a)| tired(a)).map(|(adu, _)| *adu).collect()
     }
 
-    /// When that is next so.
+    /// Earliest time at which a unit has been in assembly for `patience`.
     pub(crate) fn next_impatience(&self, patience: Option<Span>) -> Time {
         let Some(patience) = patience else { return Time::NEVER };
         self.assembling.values().map(|a| a.began + patience).min().unwrap_or(Time::NEVER)

@@ -384,7 +384,7 @@ impl Sender {
     pub(crate) fn len(&self) -> usize {
         self.units.len()
     }
-    /// True if no unit waits for transmission or acknowledgement.
+    /// True if the application has closed the flow and no unit is left.
     pub(crate) fn is_done(&self) -> bool {
         self.closed && self.units.is_empty()
     }

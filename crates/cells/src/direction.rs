@@ -11,9 +11,9 @@ use radio::rlc::send::{SendOptions, Sender};
 use radio::rlc::{Mode, Numbering};
 use radio::tdma::ticks;
 
-/// Toward the mobile.
+/// Index of the downlink.
 pub(crate) const DOWN: usize = 0;
-/// Toward the network.
+/// Index of the uplink.
 pub(crate) const UP: usize = 1;
 
 /// TBF state of a direction.
@@ -40,11 +40,11 @@ pub(crate) struct DirectionState {
     preemptive: bool,
     /// Reports in flight.
     pub(crate) reports: u32,
-    /// Power as a factor of the maximum; below, the reduction, dB.
+    /// Power as a factor of the maximum.
     pub(crate) power: f32,
     pub(crate) power_db: f32,
     pub(crate) poller: Poller,
-    /// First timeslot; below, number of timeslots.
+    /// First timeslot of the TBF.
     pub(crate) first: u32,
     pub(crate) slots: u32,
     /// Number of the TBF, which identifies events of earlier ones.
@@ -83,7 +83,7 @@ impl DirectionState {
         }
     }
 
-    /// Whether it has a radio block to send: a missing or new RLC block, or, without a report in flight, the
+    /// Whether the direction has a radio block to send: a missing or new RLC block, or, without a report in flight, the
     /// oldest unacknowledged block with a poll.
     #[inline]
     pub(crate) fn ready(&self) -> bool {

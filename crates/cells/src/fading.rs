@@ -4,7 +4,7 @@
 //! A lane is one radio link, a row is a movement of 1/16 wavelength. The received power is the sum of three
 //! independent Rayleigh terms with weights 0.934, 0.057, 0.009: the eigenvalues of the six-tap profile after
 //! a GSM receive filter. Each term is a sum of waves from all directions (Clarke 1968). Their spatial
-//! frequencies are whole numbers of periods on the tape, so that the tape closes. The mean power of each lane
+//! frequencies are whole numbers of periods on the tape, so that the tape is periodic. The mean power of each lane
 //! is 1.
 
 use crate::rows::Row;

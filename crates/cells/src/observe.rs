@@ -6,7 +6,7 @@ use crate::geometry::Place;
 use base::Time;
 use radio::coding::Scheme;
 
-/// Records beside the counters.
+/// Trace records to keep in addition to the counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observe {
     /// Positions of all mobiles at each measurement.

@@ -1,6 +1,6 @@
 //! Cache prefetch of a block period: reads of the state that the passes over radio blocks are about to use.
 //!
-//! The state of the mobiles (6 MB with 500) lies behind the second-level cache, and a block reads some twenty
+//! The state of the mobiles (6 MB with 500) exceeds the second-level cache, and a block reads some twenty
 //! lines of it in chains of hundreds of instructions. A short loop of reads over the blocks ahead lets their
 //! misses overlap. The sums have no meaning.
 

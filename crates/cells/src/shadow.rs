@@ -2,7 +2,7 @@
 //!
 //! One field common to all sites and one per site, sampled on a grid of 256 by 256 points over the rhombus.
 //! The correlation is exp(-d / dc) in every direction. The fields are generated in the frequency domain, so
-//! that they close on the torus. Values between points are interpolated and rescaled to constant variance.
+//! that they are periodic on the torus. Values between points are interpolated and rescaled to constant variance.
 //! All mobiles at a position see equal values.
 
 use crate::geometry::{Layout, Place};

@@ -37,7 +37,7 @@ pub struct Plan {
     pub config: Config,
     /// Link-level curves.
     pub curves: Curves,
-    /// Records beside the counters.
+    /// Trace records to keep in addition to the counters.
     pub observe: Observe,
 }
 
@@ -83,7 +83,7 @@ pub struct Cells {
     pub(crate) records: Records,
     /// Lists of blocks on the air, kept for their capacity.
     pub(crate) on_air: [Vec<BlockOnAir>; 2],
-    /// Reception of these blocks; below, of their bursts.
+    /// Reception of the blocks on the air.
     pub(crate) met: Vec<Reception>,
     pub(crate) bursts: Vec<Bursts>,
     pub(crate) rules: Rules,
@@ -148,15 +148,15 @@ impl Cells {
         cells
     }
 
-    /// Counters.
+    /// Counters by mobile, cell, timeslot and scheme.
     pub fn meter(&self) -> &Meter {
         &self.meter
     }
-    /// The layout.
+    /// Positions of the sites and cells.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
-    /// The parameters.
+    /// Parameters of the network.
     pub fn config(&self) -> &Config {
         &self.config
     }
@@ -164,7 +164,7 @@ impl Cells {
     pub fn mobile(&self, mobile: usize) -> (u32, Place) {
         (self.motion.serving[mobile], self.motion.places[mobile])
     }
-    /// Records for pictures.
+    /// Trace records, for pictures.
     pub fn records(&self) -> &Records {
         &self.records
     }
@@ -286,7 +286,7 @@ impl Cells {
         self.wheel.add(now.max(self.done), setup, event);
     }
 
-    /// Gives timeslots to a TBF, or queues it.
+    /// Allocates timeslots to a TBF, or queues the TBF.
     pub(crate) fn admit(&mut self, m: usize, way: usize, now: Tick) {
         if !self.give_slots(m, way, now) {
             let cell = self.motion.serving[m] as usize;
@@ -295,7 +295,7 @@ impl Cells {
         }
     }
 
-    /// Gives timeslots to a TBF; false if none are free.
+    /// Allocates timeslots to a TBF; false if none are free.
     fn give_slots(&mut self, m: usize, way: usize, now: Tick) -> bool {
         let cell = self.motion.serving[m] as usize;
         let other = &self.ways[m][1 - way];

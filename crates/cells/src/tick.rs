@@ -26,7 +26,7 @@ use radio::tdma::{BLOCKS_PER_SECOND, Tick, ticks};
 /// Reception of a radio block.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Reception {
-    /// Mean SINR without modulation errors, as a ratio; below, in dB, and its bin in the counters.
+    /// Mean SINR without modulation errors, as a ratio.
     mean: f32,
     ci: f32,
     bin: u32,
@@ -193,7 +193,7 @@ impl Cells {
         self.wheel.give_back(now, list);
     }
 
-    /// Sets scheme and power after a report.
+    /// Sets coding scheme and power after a quality report.
     fn adapt(&mut self, m: usize, way: usize, quality: Option<[f32; 3]>) {
         let w = &mut self.ways[m][way];
         w.quality.reported = quality;
@@ -325,7 +325,7 @@ impl Cells {
                 self.medium.up_mean(&self.layout, &self.motion.gains, &on.uplink(), on.slot as usize)
             };
         }
-        // Loops of their own, which the compiler turns into vector instructions.
+        // Separate loops, which the compiler turns into vector instructions.
         let mut met = [Reception::default(); BATCH];
         let mean = sinr.map(|s| 0.25 * (s + s + s + s));
         let ci = decibels(&mean);
@@ -452,7 +452,7 @@ impl Cells {
     }
 }
 
-/// What decides on the RLC blocks of a radio block.
+/// Data for decoding the RLC blocks of a radio block.
 struct Law<'a> {
     link: &'a Link,
     medium: &'a Medium,

@@ -1,4 +1,4 @@
-//! Shadow fading fields of a repetition, shared by cells of a grid with equal weather.
+//! Cache of shadow fading fields, shared by networks of cells with equal seed, name and shadowing parameters.
 
 use crate::config::Config;
 use crate::geometry::Layout;
