@@ -43,6 +43,7 @@ pub struct AtpEnd {
     rto: RtoTimer,
     /// Retransmission timer of SYN, FIN and requests.
     knock: Time,
+    /// Transmissions of the SYN, FIN or request so far.
     knocks: u32,
     started: Option<Time>,
     congestion: u64,

@@ -42,10 +42,12 @@ pub(crate) struct DirectionState {
     pub(crate) reports: u32,
     /// Power as a factor of the maximum.
     pub(crate) power: f32,
+    /// Power reduction, dB.
     pub(crate) power_db: f32,
     pub(crate) poller: Poller,
     /// First timeslot of the TBF.
     pub(crate) first: u32,
+    /// Number of timeslots of the TBF.
     pub(crate) slots: u32,
     /// Number of the TBF, which identifies events of earlier ones.
     pub(crate) generation: u32,

@@ -85,6 +85,7 @@ pub struct Cells {
     pub(crate) on_air: [Vec<BlockOnAir>; 2],
     /// Reception of the blocks on the air.
     pub(crate) met: Vec<Reception>,
+    /// Reception of the bursts of these blocks.
     pub(crate) bursts: Vec<Bursts>,
     pub(crate) rules: Rules,
 }

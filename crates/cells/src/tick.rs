@@ -28,7 +28,9 @@ use radio::tdma::{BLOCKS_PER_SECOND, Tick, ticks};
 pub(crate) struct Reception {
     /// Mean SINR without modulation errors, as a ratio.
     mean: f32,
+    /// Mean SINR in dB.
     ci: f32,
+    /// Bin of the SINR in the counters.
     bin: u32,
     quality: f32,
 }

@@ -14,13 +14,13 @@ base::named! {
     pub enum Ccid {
         /// TCP-like: a window in packets (RFC 4341).
         Tcplike = "2" | "tcp-like",
-        /// TFRC: a smooth rate (RFC 4342).
+        /// TFRC: an equation-based rate (RFC 4342).
         Tfrc = "3" | "tfrc",
     }
 }
 
 base::named! {
-    /// What CCID 3 follows where Linux departs from the RFCs.
+    /// Behaviour of CCID 3 where Linux departs from the RFCs.
     pub enum Rules {
         /// RFC 4342 and RFC 5348.
         Rfc = "rfc",

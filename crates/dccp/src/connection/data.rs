@@ -66,7 +66,9 @@ struct Sent {
 struct Progress {
     /// Packets of the message that were sent.
     sent: u32,
+    /// Packets of known fate, arrived or lost.
     settled: u32,
+    /// Packets lost, or a discarded unsent rest.
     lost: u32,
     whole: bool,
 }
