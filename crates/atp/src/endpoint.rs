@@ -47,7 +47,7 @@ pub struct AtpEnd {
     knocks: u32,
     started: Option<Time>,
     congestion: u64,
-    /// Loss events not yet reported to the application.
+    /// Loss events and timeouts not yet reported to the application.
     cng: u32,
     timeouts: u64,
     /// Arrival time of the last acknowledgement.
@@ -229,7 +229,7 @@ impl AtpEnd {
             let Some((next, tx)) = self.sender.take() else { return };
             let important = self.config.important_every;
             let class = u8::from(important > 0 && next.adu % u64::from(important) != 0);
-            // Where units differ in importance, only important ones are retransmitted.
+            // `whole`: no fragment of the unit is retransmitted end to end.
             let whole = next.whole || !self.config.retransmit;
             let content = Content::Fragment {
                 number: next.number,

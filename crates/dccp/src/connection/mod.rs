@@ -115,7 +115,7 @@ pub struct Connection {
     inbox: Inbox,
     /// Retransmission timer of the handshake or the close.
     timer: Time,
-    /// Expirations of the timer since it was first set.
+    /// Expirations of the timer in the current phase of the handshake or close.
     expirations: u32,
     opened_at: Time,
     last_sync: Time,
