@@ -10,27 +10,27 @@ base::named! {
     pub enum FragmentLife {
         /// The retransmission timeout: after it, nothing of the original is left.
         Rto = "rto",
-        /// The timeout and a round trip.
+        /// The retransmission timeout plus one round trip.
         RtoAndRtt = "rto-and-rtt",
         /// The unit's lifetime: there is no time for a retransmission.
         Adu = "adu",
-        /// For ever: routers learn of no deadline.
+        /// No limit: packets carry no deadline to routers.
         Always = "always",
     }
 }
 
-/// Choices of one end.
+/// Configuration of one endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// What carries the packets.
     pub carrier: Carrier,
     /// Most bytes of a unit in one fragment.
     pub payload: u32,
-    /// Lifetime of units that the application gives none; none: they live for ever.
+    /// Lifetime of units for which the application sets none; none: no limit.
     pub lifetime: Option<Span>,
     /// Lifetime of fragments.
     pub fragment: FragmentLife,
-    /// Lost fragments are sent again (paper V.D, mode 2).
+    /// Lost fragments are retransmitted (paper V.D, mode 2).
     pub retransmit: bool,
     /// Congestion control.
     pub control: Method,
@@ -42,9 +42,9 @@ pub struct Config {
     pub ack_every: u32,
     /// Longest delay of an acknowledgement.
     pub ack_delay: Span,
-    /// Lifetime of acknowledgements beyond the round trip; none: for ever.
+    /// Lifetime of acknowledgements beyond the round trip; none: no limit.
     pub ack_lifetime: Option<Span>,
-    /// Units are given up as soon as they cannot arrive in time.
+    /// Units are abandoned as soon as they cannot arrive in time.
     pub feasibility: bool,
     /// Packets that routers report as expired are no sign of congestion.
     pub exp_forgives: bool,
@@ -52,7 +52,7 @@ pub struct Config {
     pub ecn: bool,
     /// The receiver requests data before any is sent.
     pub receiver_initiated: bool,
-    /// The receiver gives a unit up after this; none: it waits until the deadline.
+    /// Time after which the receiver abandons a unit; none: it waits until the deadline.
     pub receiver_patience: Option<Span>,
     /// The receiver's port is unbound after this.
     pub unbinds: Option<Span>,
@@ -60,7 +60,7 @@ pub struct Config {
     pub receiver_lifetime: Option<Span>,
     /// A connection is opened and closed around the units.
     pub connect: bool,
-    /// Bytes that the receiver can put together.
+    /// Reassembly buffer of the receiver, bytes.
     pub buffer: u64,
     /// Bytes per second that the receiver can process; none: any rate.
     pub processes: Option<u64>,
@@ -114,18 +114,18 @@ impl Config {
     }
 }
 
-/// Counters of one end.
+/// Counters of one endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Fragments sent, first and again.
+    /// Fragments sent, retransmissions included.
     pub sent: u64,
-    /// Fragments sent again.
+    /// Fragments retransmitted.
     pub resent: u64,
     /// Fragments that arrived, each once.
     pub received: u64,
-    /// Those that arrived after their unit's deadline.
+    /// Fragments that arrived after the deadline of their unit.
     pub late: u64,
-    /// Fragments that arrived once more.
+    /// Duplicate fragments received.
     pub duplicates: u64,
     /// Units that arrived whole, and in time.
     pub whole: u64,
@@ -133,7 +133,7 @@ pub struct Counters {
     pub in_time: u64,
     /// Units refused or given up because they could not arrive in time.
     pub infeasible: u64,
-    /// Units whose lifetime ended.
+    /// Units whose lifetime expired.
     pub expired: u64,
     /// Notices of congestion to the application (cng).
     pub congestion: u64,

@@ -35,7 +35,7 @@ pub struct Vector {
 }
 
 impl Vector {
-    /// None of `len` fragments.
+    /// A vector of `len` fragments, none of which arrived.
     pub fn new(len: u32) -> Self {
         Vector { bits: vec![0; len.div_ceil(64) as usize], len }
     }
@@ -53,11 +53,11 @@ impl Vector {
     pub fn has(&self, n: u32) -> bool {
         n < self.len && self.bits[n as usize / 64] & (1 << (n % 64)) != 0
     }
-    /// Fragments that it is about.
+    /// Number of fragments covered by the vector.
     pub fn len(&self) -> u32 {
         self.len
     }
-    /// True if it is about none.
+    /// True if the vector covers no fragment.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -115,11 +115,11 @@ pub enum Content {
         /// Lifetime of the unit, if the receiver sets it.
         lifetime: Option<Span>,
     },
-    /// The unit is given up: everything of it may be discarded.
+    /// The unit is abandoned: all its fragments may be discarded.
     Abort,
-    /// Opens a connection, or answers that.
+    /// Opens a connection, or acknowledges the opening.
     Syn,
-    /// Closes it, or answers that.
+    /// Closes the connection, or acknowledges the close.
     Fin,
     /// An RTCP report beside the acknowledgements (RFC 3550 section 6).
     Report(Compound),
@@ -136,7 +136,7 @@ pub struct Atp {
     pub length: u64,
     /// Fragments of the unit.
     pub fragments: u32,
-    /// When the unit is of no use any more; [`Time::NEVER`]: it always is.
+    /// Expiry time of the unit; [`Time::NEVER`]: it does not expire.
     pub deadline: Time,
     /// Purpose.
     pub content: Content,
@@ -148,7 +148,7 @@ pub struct Atp {
     pub class: u8,
     /// Bytes of the payload that the checksum covers.
     pub coverage: u32,
-    /// What carries it.
+    /// Transport below ATP that carries the packet.
     pub carrier: Carrier,
     /// Source and timestamp in RTP and RTCP headers.
     pub rtp: (u32, u32),

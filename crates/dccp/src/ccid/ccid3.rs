@@ -63,7 +63,7 @@ impl Ccid3 {
     pub fn seed(&mut self, now: Time, rtt: Span) {
         self.tfrc.seed(now, rtt);
     }
-    /// A data packet of so many bytes leaves; its window counter.
+    /// Records that a data packet of `bytes` bytes is sent; returns its window counter.
     pub fn on_send(&mut self, now: Time, seq: u64, bytes: u32, more_waits: bool) -> u8 {
         self.tfrc.on_size(bytes);
         self.tfrc.on_send(now, more_waits);
@@ -104,7 +104,7 @@ impl Ccid3 {
         }
     }
 
-    /// The application had data that did not go.
+    /// The application has data that congestion control delays.
     pub fn on_blocked(&mut self, now: Time) {
         self.tfrc.on_blocked(now);
     }
@@ -161,11 +161,11 @@ impl Ccid3 {
     pub fn next_timeout(&self) -> Time {
         self.tfrc.next_timeout()
     }
-    /// It expired.
+    /// Handles the expiry of the nofeedback timer.
     pub fn on_timeout(&mut self, now: Time) {
         self.tfrc.on_timeout(now);
     }
-    /// Four round trips.
+    /// Retransmission timeout of an equivalent TCP: four round trips.
     pub fn rto(&self) -> Option<Span> {
         self.tfrc.rto()
     }
@@ -253,7 +253,7 @@ impl Reporter {
         }
     }
 
-    /// The round trip of the handshake, until counters tell a newer one.
+    /// The round trip of the handshake, until window counters give a newer sample.
     pub fn seed(&mut self, rtt: Span) {
         if self.rtt.is_zero() {
             self.rtt = rtt;

@@ -39,7 +39,7 @@ impl Ccid {
             Ccid::Tfrc => 3,
         }
     }
-    /// The identifier of a number.
+    /// The CCID with this number; none if unknown.
     pub const fn of(number: u8) -> Option<Self> {
         match number {
             2 => Some(Ccid::Tcplike),
@@ -82,7 +82,7 @@ impl Sending {
             Sending::Tfrc(c) => c.seed(now, rtt),
         }
     }
-    /// A data packet leaves; the four bits of its CCVal.
+    /// Records that a data packet is sent; returns its CCVal (four bits).
     pub fn on_send(&mut self, now: Time, seq: u64, bytes: u32, more_waits: bool) -> u8 {
         match self {
             Sending::Tcplike(c) => {
@@ -98,7 +98,7 @@ impl Sending {
             c.on_dataless_sent(now, seq);
         }
     }
-    /// The application had data that did not go.
+    /// The application has data that congestion control delays.
     pub fn on_blocked(&mut self, now: Time) {
         if let Sending::Tfrc(c) = self {
             c.on_blocked(now);
@@ -111,7 +111,7 @@ impl Sending {
             Sending::Tfrc(c) => c.on_ack(now, packet, fate),
         }
     }
-    /// Next due time.
+    /// Expiry time of the retransmission or nofeedback timer.
     pub fn next_timeout(&self) -> Time {
         match self {
             Sending::Tcplike(c) => c.next_timeout(),
@@ -172,7 +172,7 @@ pub enum Receiving {
     Tcplike {
         /// Data packets per acknowledgement.
         ratio: u32,
-        /// Data packets since the last one.
+        /// Data packets since the last acknowledgement.
         unacked: u32,
         /// Due time of a delayed ACK.
         delayed: Time,

@@ -11,7 +11,7 @@ use transport::endpoint::{Io, Outgoing, Role};
 base::named! {
     /// State of a connection (RFC 4340 section 8.4).
     pub enum State {
-        /// Not opened, or gone.
+        /// Not opened, or closed.
         Closed = "closed",
         /// Waits for a request.
         Listen = "listen",
@@ -42,7 +42,7 @@ impl State {
 /// First timeout of a request and of a close; doubles up to [`MOST_TIMEOUT`] (RFC 4340 section 8.1.1).
 const FIRST_TIMEOUT: Span = Span::from_secs(1);
 const MOST_TIMEOUT: Span = Span::from_secs(64);
-/// Tries before a request or a close is given up.
+/// Timer expirations after which a request or a close is abandoned.
 const MOST_TRIES: u32 = 9;
 /// A client repeats its acknowledgement while the server may not have seen it (RFC 4340 section 8.1.5).
 const PARTOPEN_TIMEOUT: Span = Span::from_millis(200);
