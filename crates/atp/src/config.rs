@@ -127,7 +127,7 @@ pub struct Counters {
     pub late: u64,
     /// Duplicate fragments received.
     pub duplicates: u64,
-    /// Units that arrived whole, and in time.
+    /// Units that arrived whole, in time or late.
     pub whole: u64,
     /// Units that arrived whole in time.
     pub in_time: u64,

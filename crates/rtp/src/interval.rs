@@ -50,9 +50,9 @@ pub struct Interval {
 pub struct Members {
     /// Participants, this one included.
     pub all: u32,
-    /// Of them, those that send data.
+    /// Participants that send data.
     pub senders: u32,
-    /// This one sends data.
+    /// Whether this participant sends data.
     pub sends: bool,
 }
 
@@ -122,7 +122,7 @@ impl Interval {
     pub fn patience(&self, members: Members) -> Span {
         Span::from_secs_f64(TIMEOUT * self.plain(Members { sends: false, ..members }))
     }
-    /// When the timer expires.
+    /// Expiry time of the timer.
     pub fn next(&self) -> Time {
         self.next
     }
@@ -130,7 +130,7 @@ impl Interval {
     pub fn size(&self) -> f64 {
         self.size
     }
-    /// No more reports.
+    /// Stops the timer: no more reports are due.
     pub fn stop(&mut self) {
         self.next = Time::NEVER;
     }

@@ -38,7 +38,7 @@ pub struct Block {
     pub jitter: u32,
     /// Middle 32 bits of the NTP timestamp of the last sender report; 0: there was none.
     pub last_report: u32,
-    /// Delay since then, in 1/65536 s.
+    /// Delay since the arrival of that sender report, in 1/65536 s.
     pub since_last_report: u32,
 }
 

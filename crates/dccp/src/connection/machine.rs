@@ -42,7 +42,7 @@ impl State {
 /// First timeout of a request and of a close; doubles up to [`MOST_TIMEOUT`] (RFC 4340 section 8.1.1).
 const FIRST_TIMEOUT: Span = Span::from_secs(1);
 const MOST_TIMEOUT: Span = Span::from_secs(64);
-/// Timer expirations after which a request or a close is abandoned.
+/// Most retransmissions of a request or a close.
 const MOST_TRIES: u32 = 9;
 /// A client repeats its acknowledgement while the server may not have seen it (RFC 4340 section 8.1.5).
 const PARTOPEN_TIMEOUT: Span = Span::from_millis(200);
@@ -156,7 +156,7 @@ impl Connection {
         self.timer = io.now + first.times(1 << self.expirations.min(6)).min(MOST_TIMEOUT);
     }
 
-    /// All data has left and nothing more will come: the close begins.
+    /// Begins the close when all data is sent and the application has closed.
     pub(super) fn finish_if_done(&mut self, io: &mut Io<'_, Dccp>) {
         if self.state == State::Open && self.outbox.is_done() && self.role == Role::Active {
             self.state = State::Closing;

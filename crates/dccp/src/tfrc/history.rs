@@ -35,7 +35,7 @@ struct Hole {
 enum Apart {
     /// A round trip between their nominal arrivals (RFC 5348 section 5.2).
     Time,
-    /// The same, and a packet that arrived between them.
+    /// A round trip between nominal arrivals, and a received packet between the losses.
     TimeAndHole,
     /// More than [`SAME_EVENT`] steps of the window counter among packets that arrived between them.
     Counter,
@@ -162,20 +162,20 @@ impl LossHistory {
         }
     }
 
-    /// The same, where missing packets in a row are one loss event however long the silence was: not RFC 5348, whose
+    /// This history, but missing packets in a row are one loss event however long the silence was: not RFC 5348, whose
     /// nominal arrivals make several of them after a pause of several round trips.
     pub fn one_event_a_hole(mut self) -> Self {
         self.apart = Apart::TimeAndHole;
         self
     }
 
-    /// The same for CCID 3, which tells loss events apart by the window counter and not by time.
+    /// This history for CCID 3, which separates loss events by the window counter, not by time.
     pub fn by_counter(mut self) -> Self {
         self.apart = Apart::Counter;
         self
     }
 
-    /// The same, where the second loss event puts its own interval in the place of the one before the first event, as Linux
+    /// This history, but the second loss event puts its own interval in the place of the one before the first event, as Linux
     /// does: not RFC 5348, which averages over both.
     pub fn brief_start(mut self) -> Self {
         self.brief_start = true;

@@ -13,7 +13,7 @@ enum Reports {
     Demand,
 }
 
-/// The receiving half of one flow.
+/// TFRC receiver of one flow.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     history: LossHistory,
@@ -67,12 +67,12 @@ impl Receiver {
         }
     }
 
-    /// The same with another history.
+    /// A receiver without packets that uses `history`.
     pub fn with(history: LossHistory) -> Self {
         Receiver { history, ..Receiver::new(true) }
     }
 
-    /// The same without a feedback timer, as in Linux (net/dccp/ccids/ccid3.c): reports at loss events and on demand. A rate
+    /// This receiver without a feedback timer, as in Linux (net/dccp/ccids/ccid3.c): reports at loss events and on demand. A rate
     /// covers the time since the last report, and the first loss interval follows from it alone; a report at a loss event
     /// repeats the last rate.
     pub fn without_timer(mut self) -> Self {
@@ -90,7 +90,7 @@ impl Receiver {
         self.on_arrival(now, Arrival { seq, marked, ..Arrival::default() }, size, sent, rtt);
     }
 
-    /// The same for a packet of which more is known.
+    /// Arrival of a data packet with its NDP Count and window counter ([`Arrival`]).
     pub fn on_arrival(&mut self, now: Time, arrival: Arrival, size: u32, sent: Time, rtt: Span) {
         let first = self.packets == 0;
         self.packets += 1;
@@ -169,7 +169,7 @@ impl Receiver {
         newest.map(|(_, size)| f64::from(*size)).sum::<f64>() / window.as_secs_f64()
     }
 
-    /// Forgets arrivals that no later report can cover, also with a round trip that has doubled.
+    /// Discards arrivals that no later report can cover, also with a round trip that has doubled.
     fn forget(&mut self, now: Time) {
         let start = now.as_nanos().saturating_sub(2 * self.round().as_nanos());
         while self.arrivals.front().is_some_and(|(at, _)| at.as_nanos() <= start) {

@@ -13,7 +13,7 @@ base::named! {
     }
 }
 
-/// Choices of a sender.
+/// Configuration of a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderConfig {
     /// Nominal packet size, bytes: the segment size of the initial window, and `s` of the equation until [`Sender::on_size`].
@@ -73,14 +73,14 @@ impl Ticks {
 /// Share of a receive rate that is kept while the application limits the rate and losses rise.
 const LIMITED_SHARE: f64 = 0.85;
 
-/// A report of the receive rate, and when it came; no rate: not limited yet.
+/// A reported receive rate and its arrival time; no rate: not limited yet.
 #[derive(Clone, Copy, Debug)]
 struct Reported {
     rate: Option<f64>,
     at: Time,
 }
 
-/// The sending half of one flow.
+/// TFRC sender of one flow.
 #[derive(Clone, Debug)]
 pub struct Sender {
     config: SenderConfig,
