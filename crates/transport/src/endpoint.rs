@@ -1,4 +1,5 @@
-//! Interface of a transport endpoint (trait [`Endpoint`]): calls by the host, packets sent, retransmission timer, report.
+//! Interface between a transport endpoint ([`Endpoint`]) and its host: received packets, timers, packets to send,
+//! statistics.
 //!
 //! An [`Endpoint`] is one end of one connection or association. It owns no clock, no randomness and no
 //! socket: the host passes in the time and the packets, and takes the endpoint's packets from [`Io`]. There
@@ -164,7 +165,8 @@ pub trait Endpoint: Socket + Send + 'static {
     fn handle_too_big(&mut self, _io: &mut Io<'_, Self::Body>, _path: u8, _mtu: u32) {}
     /// Expiry of the earliest timer; [`Time::NEVER`]: no timer runs.
     fn next_timeout(&self) -> Time;
-    /// Amount written by the application so far, in any unit that never decreases, and whether the application has closed.
+    /// Amount written by the application so far, in any unit that never decreases, and whether the application has
+    /// closed.
     fn written(&self) -> (u64, bool);
     /// Retransmission timer, if it expires at `now`.
     fn expiring(&self, now: Time) -> Option<Expiring>;

@@ -133,7 +133,8 @@ impl Receiver {
         }
     }
 
-    /// Replaces this receiver by `fresh`, before any data arrive. Keeps unread bytes and the share of the host's window.
+    /// Replaces this receiver by `fresh`, before any data arrive. Keeps unread bytes and the share of the host's
+    /// window.
     pub(super) fn start_anew(&mut self, fresh: Receiver) {
         let (unread, shared) = (self.unread, self.shared.take());
         *self = fresh;
@@ -254,7 +255,8 @@ impl Receiver {
         }
     }
 
-    /// Processes the timestamp of a segment without data (RFC 7323 rule only), and starts the receive buffer's RTT round.
+    /// Processes the timestamp of a segment without data (RFC 7323 rule only), and starts the RTT round of a Linux
+    /// receive buffer.
     pub(super) fn read_peer_options(&mut self, now: Time, segment: &Segment) {
         if let Some(buffer) = self.linux.as_mut().and_then(|l| l.buffer.as_mut()) {
             buffer.open(now, self.next);

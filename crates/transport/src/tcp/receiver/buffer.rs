@@ -219,7 +219,8 @@ impl Buffer {
         crowded
     }
 
-    /// Adapts the buffer size to the bytes read, once per RTT (`trip`). The application has read all data before `read`.
+    /// Adapts the buffer size to the bytes read, once per RTT (`trip`). The application has read all data before
+    /// `read`.
     pub(super) fn on_read(&mut self, now: Time, read: u64, next: u64, trip: Span) {
         let Some(began) = self.began else { return };
         if trip.is_zero() || now.since(began) < trip {
