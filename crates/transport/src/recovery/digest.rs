@@ -1,4 +1,4 @@
-//! Digest of one ACK: bytes acknowledged and delivered, duplicate ACK, SACK and DSACK information, RTT sample, ECN-Echo.
+//! Digest of one ACK ([`AckDigest`]): bytes acknowledged and delivered, duplicate ACK, SACK and DSACK, RTT sample, ECE.
 
 use base::tcp::Block;
 use base::{Span, Time};

@@ -20,8 +20,8 @@ use std::collections::{BTreeSet, VecDeque};
 pub(super) struct Order {
     /// Whether loss recovery needs the order; otherwise both sets stay empty.
     kept: bool,
-    /// One past the last byte outstanding when a record was last SACKed, marked lost or retransmitted; 0: no such record
-    /// is outstanding, and the sets are empty.
+    /// One past the last byte outstanding when a record was last SACKed, marked lost or retransmitted; 0: no such
+    /// record is outstanding, and the sets are empty.
     disturbed: u64,
     /// Records neither SACKed nor marked lost: time of the last transmission, and one past the last byte. Sequence
     /// numbers order records of equal time.

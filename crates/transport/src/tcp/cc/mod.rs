@@ -128,20 +128,20 @@ pub trait CongestionAlgorithm {
     /// The sender was idle for `_idle` although it could have sent; this time does not count.
     fn on_idle(&mut self, _now: Time, _idle: Span) {}
 
-    /// Processes a delivery sample before recovery sees the ACK; needs [`Control::wants_rates`].
+    /// Processes a delivery sample before recovery sees the ACK; needs [`CongestionAlgorithm::wants_rates`].
     fn on_delivery(&mut self, _window: &mut Window, _delivery: &Delivery) {}
 
     /// Processes the loss of a segment. A recovery that marks losses calls it before the
-    /// [`Control::on_delivery`] of the ACK that revealed the loss. Elsewhere a segment counts as lost when it
-    /// is retransmitted. Needs [`Control::needs_losses`].
+    /// [`CongestionAlgorithm::on_delivery`] of the ACK that revealed the loss. Elsewhere a segment counts as lost when it
+    /// is retransmitted. Needs [`CongestionAlgorithm::needs_losses`].
     fn on_lost(&mut self, _window: &Window, _loss: &Loss) {}
 
-    /// Whether it needs [`Control::on_lost`].
+    /// Whether it needs [`CongestionAlgorithm::on_lost`].
     fn needs_losses(&self) -> bool {
         false
     }
 
-    /// Whether it needs [`Control::on_delivery`] and thus the record of transmissions.
+    /// Whether it needs [`CongestionAlgorithm::on_delivery`] and thus the record of transmissions.
     fn wants_rates(&self) -> bool {
         false
     }
