@@ -20,7 +20,7 @@ pub struct RtoTimer {
     deadline: Time,
     /// Timeout without back-off: from the RTT estimate, or the initial RTO before the first sample.
     base: Span,
-    /// Back-off factor: doubles at each consecutive expiry, up to [`MAX_BACKOFF`].
+    /// Back-off factor: doubles at each consecutive expiry, up to `MAX_BACKOFF`.
     backoff: u32,
     /// RTT estimator.
     pub rtt: Rtt,
@@ -149,7 +149,7 @@ impl RtoTimer {
         self.deadline
     }
 
-    /// Doubles the back-off factor after an expiry, up to [`MAX_BACKOFF`].
+    /// Doubles the back-off factor after an expiry, up to 64.
     pub fn back_off(&mut self) {
         if self.backoff < MAX_BACKOFF {
             self.backoff *= 2;

@@ -120,7 +120,7 @@ impl Rtt {
         }
     }
 
-    /// BSD, after many consecutive expiries: adds SRTT to RTTVAR and discards SRTT; the next sample re-initialises SRTT.
+    /// BSD, after many consecutive expiries: adds SRTT to RTTVAR and discards SRTT until the next sample.
     pub fn distrust(&mut self) {
         if let Rtt::Bsd { srtt8, rttvar4, .. } = self {
             *rttvar4 += *srtt8 >> 3;

@@ -8,8 +8,8 @@
 //! The RFC does not specify how old and new values are merged (section 6.2), but calls the cached RTT an
 //! average (section 6.3): here all values are averaged. The RFC's table lacks the minimum RTT and the
 //! adapted timer state. The cache keeps the smaller minimum RTT, and the timer state of the last
-//! connection, since a genuine timeout must reset that state. The Linux rules are those of `tcp_update_metrics`. The RFC
-//! specifies no maximum age; the default of an hour is that of Linux. The RFC's other values (segment sizes,
+//! connection, since a genuine timeout must reset that state. The Linux rules are those of `tcp_update_metrics`. The
+//! RFC specifies no maximum age; the default of an hour is that of Linux. The RFC's other values (segment sizes,
 //! options) are constant here. Only a closed connection updates the cache; a reset or aborted connection does
 //! not.
 

@@ -44,8 +44,8 @@ pub use timers::{Timer, Timers};
 
 pub use crate::endpoint::Verdicts;
 
-/// Congestion state saved before a timeout or a fast retransmit, restored if the retransmission was spurious. Not saved:
-/// scoreboard, recovery counters (a timeout ends a recovery), and back-off (the timer has its own rules). RFC 4015
+/// Congestion state saved before a timeout or a fast retransmit, restored if the retransmission was spurious. Not
+/// saved: scoreboard, recovery counters (a timeout ends a recovery), and back-off (the timer has its own rules). RFC 4015
 /// uses the saved RTT estimate as a minimum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Saved {
