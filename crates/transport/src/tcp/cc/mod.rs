@@ -1,5 +1,5 @@
-//! Congestion control: interface of an algorithm ([`CongestionAlgorithm`]), its inputs (ACK, reduction, delivery sample,
-//! loss), and the list of algorithms.
+//! Congestion control: interface of an algorithm ([`CongestionAlgorithm`]), its inputs (ACK, reduction, delivery
+//! sample, loss), and the list of algorithms.
 //!
 //! One file per algorithm. The list at the end of
 //! this file is the only other place that names an algorithm (`docs/adding.md` shows how to add one).
@@ -125,7 +125,7 @@ pub trait CongestionAlgorithm {
     /// Restores the saved state; the response has restored the window.
     fn restore(&mut self, _now: Time, _window: &mut Window) {}
 
-    /// Processes an idle period of length `_idle`, in which the application had no data.
+    /// Processes an idle period: `_idle` is the time without transmissions, which ends at `_now`.
     fn on_idle(&mut self, _now: Time, _idle: Span) {}
 
     /// Processes a delivery sample; called only with [`CongestionAlgorithm::wants_rates`].

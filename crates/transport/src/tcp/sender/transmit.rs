@@ -1,5 +1,5 @@
-//! Segment transmission of the TCP sender: usable window, segment boundaries, limited transmit (RFC 3042), deferred groups
-//! (TSO) from the write queue.
+//! Segment transmission of the TCP sender: usable window, segment boundaries, limited transmit (RFC 3042), deferred
+//! groups (TSO) from the write queue.
 //!
 //! Retransmissions keep the segment boundaries of the first transmission where they can.
 
