@@ -8,7 +8,7 @@ use base::{Span, named};
 /// Retransmission timer options.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RtoConfig {
-    /// Minimum RTO (with the Linux estimator, minimum of its variation term).
+    /// Minimum RTO; the Linux estimator also applies it to the variation term.
     pub min: Span,
     /// Maximum RTO, back-off included.
     pub max: Span,
