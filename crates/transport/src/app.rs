@@ -68,7 +68,7 @@ pub trait Socket {
     fn has_events(&self) -> bool {
         false
     }
-    /// The oldest event not yet polled.
+    /// Takes the oldest event not yet polled.
     fn poll_event(&mut self) -> Option<MessageEvent> {
         None
     }
@@ -87,14 +87,14 @@ pub trait App: Send {
     }
     /// The deadline of [`App::next_timeout`] has passed.
     fn timeout(&mut self, _now: Time, _socket: &mut dyn Socket) {}
-    /// Next deadline; [`Time::NEVER`] if none.
+    /// Time of the application's next timeout; [`Time::NEVER`]: none.
     fn next_timeout(&self) -> Time {
         Time::NEVER
     }
-    /// Time at which the work was done, if it is, as seen from this end.
+    /// Time at which this end completed its part of the workload; none before completion.
     fn finished(&self) -> Option<Time>;
 
-    /// Statistics, if it is a workload of messages or requests.
+    /// Statistics of a workload of messages or requests; none for others.
     fn stats(&self) -> Option<&AppStats> {
         None
     }
@@ -123,7 +123,7 @@ impl Bulk {
     }
 }
 
-/// Practically unlimited, and far from overflow.
+/// Bytes written by an unlimited transfer.
 const WITHOUT_END: u64 = 1 << 50;
 
 impl App for Bulk {
@@ -163,20 +163,20 @@ impl App for Bulk {
 /// full buffer closes the window.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
-    /// Bytes per second; none: everything available.
+    /// Reading rate, bytes per second; none: reads all available data.
     pub rate: Option<u64>,
     /// Initial time without reading.
     pub pause: Span,
     next: Time,
-    /// Bytes received when the last read found nothing.
+    /// Bytes received when the last read returned no data.
     come: u64,
 }
 
-/// Least size of a read, bytes; a tenth of a second's worth if that is more.
+/// Minimum size of a read, bytes; at higher rates a read takes the bytes of a tenth of a second.
 const PIECE: u64 = 1000;
 
 impl Reading {
-    /// Reads `rate` bytes per second (`None`: everything available), after a pause.
+    /// Reads `rate` bytes per second (`None`: all available data), after a pause.
     pub fn new(rate: Option<u64>, pause: Span) -> Self {
         Reading { rate: rate.map(|r| r.max(1)), pause, next: Time::NEVER, come: 0 }
     }
@@ -206,8 +206,8 @@ impl Reading {
         }
     }
 
-    /// Resumes reading after new data, if the last read found nothing. Transports without a receive buffer
-    /// return nothing to read, so only new bytes count.
+    /// Resumes reading after new data, if the last read returned no data. Transports without a receive buffer never
+    /// return data to read, so only newly received bytes count.
     fn woken(&mut self, now: Time, socket: &dyn Socket) {
         if self.next.is_never() && self.rate.is_some() && socket.received() > self.come {
             self.next = now;
@@ -215,14 +215,14 @@ impl Reading {
     }
 }
 
-/// Sink: reads all data; done after `expected` bytes, or together with the peer.
+/// Sink: reads all data; complete after `expected` bytes, or when the peer completes.
 #[derive(Clone, Debug)]
 pub struct Sink {
     expected: Option<u64>,
     timed: bool,
     finished: Option<Time>,
     reading: Option<Reading>,
-    /// Bytes received, and the time of the last ones; maintained only if `timed`.
+    /// Bytes received; maintained only if `timed`.
     come: u64,
     last: Time,
 }
@@ -233,7 +233,7 @@ impl Sink {
         Sink { expected, timed: false, finished: None, reading: None, come: 0, last: Time::ZERO }
     }
 
-    /// For a timed transfer: the last data received end it.
+    /// Sink of a timed transfer: the arrival of the last data completes it.
     #[must_use]
     pub fn timed(mut self, timed: bool) -> Self {
         self.timed = timed;

@@ -1,4 +1,5 @@
-//! Transport endpoints: the contract between a protocol's state machine and the host that puts it on a path.
+//! Interface between a transport endpoint ([`Endpoint`]) and its host: received packets, timers, packets to send,
+//! statistics.
 //!
 //! An [`Endpoint`] is one end of one connection or association. It owns no clock, no randomness and no
 //! socket: the host passes in the time and the packets, and takes the endpoint's packets from [`Io`]. There
@@ -23,20 +24,20 @@ pub enum Role {
     Passive,
 }
 
-/// A packet on its way out of an endpoint.
+/// A packet that an endpoint sends.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Outgoing<B = Segment> {
-    /// Body.
+    /// Segment, packet or message of the protocol.
     pub body: B,
     /// Bytes on the wire, headers counted.
     pub size: u32,
-    /// Cause of transmission, if it carries data.
+    /// Cause of transmission (new data or the kind of retransmission); meaningful only for data.
     pub cause: Cause,
     /// ECN codepoint of its IP header (`tcp::ecn`).
     pub ecn: u8,
-    /// Network path, as the host's port number; 0 is the primary path.
+    /// Network path, as the number of the host's port; 0: primary path.
     pub path: u8,
-    /// Lifetime in microseconds; [`Packet::ALWAYS`]: unlimited.
+    /// Lifetime in microseconds from transmission; [`Packet::ALWAYS`]: unlimited.
     pub lives: u32,
 }
 
@@ -47,7 +48,7 @@ impl<B> Outgoing<B> {
         Outgoing { body, size, cause, ecn: 0, path: 0, lives: Packet::ALWAYS }
     }
 
-    /// Sets the lifetime, counted from the transmission.
+    /// Sets the lifetime of the packet, which counts from its transmission.
     #[must_use]
     pub fn living(mut self, lifetime: Span) -> Self {
         let micros = lifetime.as_nanos() / 1000;
@@ -56,7 +57,7 @@ impl<B> Outgoing<B> {
     }
 }
 
-/// Inputs and outputs of an endpoint's call.
+/// Inputs and outputs of one call of an endpoint's method.
 pub struct Io<'a, B = Segment> {
     /// Current time.
     pub now: Time,
@@ -81,16 +82,16 @@ impl<B> Io<'_, B> {
     }
 }
 
-/// A retransmission timer that is due.
+/// Retransmission timer that expires now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Expiring {
-    /// Data outstanding, in the unit of the protocol's congestion window (bytes).
+    /// Outstanding data, bytes.
     pub flight: u64,
-    /// The connection is established: the timer is not that of the handshake.
+    /// The connection is established; otherwise the timer retransmits a packet of the handshake.
     pub established: bool,
 }
 
-/// Verdict counts of the spurious detector. A timeout counts once per expiry of the timer.
+/// Verdicts of the detector of spurious retransmissions. Each expiry of the timer counts as one timeout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdicts {
     /// Timeouts judged spurious.
@@ -106,7 +107,7 @@ pub struct Verdicts {
 /// Endpoint statistics that the host cannot count.
 #[derive(Clone, Default, Debug)]
 pub struct EndpointReport {
-    /// Payload of a full packet, bytes.
+    /// Payload of a full-sized packet, bytes.
     pub unit: u32,
     /// Verdicts of the endpoint's spurious detector.
     pub judged: Verdicts,
@@ -120,7 +121,7 @@ pub struct EndpointReport {
 ///
 /// There are four kinds of methods:
 ///
-/// 1. *Events in*: [`open`](Endpoint::open), [`handle_packet`](Endpoint::handle_packet),
+/// 1. *Events*: [`open`](Endpoint::open), [`handle_packet`](Endpoint::handle_packet),
 ///    [`handle_timeout`](Endpoint::handle_timeout). They change state and append packets to `io.out`.
 /// 2. *The application*: the methods of [`Socket`]. They change the data to be sent and never send; the host calls
 ///    [`transmit`](Endpoint::transmit) after the application has returned, if [`written`](Endpoint::written) changed.
@@ -132,58 +133,59 @@ pub struct EndpointReport {
 ///
 /// `open` is called once, at the start time, after the application has written its first data. At the passive end it
 /// sends nothing. Before `open`, `handle_packet` and `transmit` may be called (the peer may start earlier);
-/// `handle_timeout` is called only when `next_timeout` is not later than `io.now`. `expiring` is asked just before
+/// `handle_timeout` is called only when `next_timeout` is not later than `io.now`. The host calls `expiring` just before
 /// `handle_timeout`, with the same time. `io.now` never goes back. Any other order is legal, and every method may be
 /// called after the connection has ended: it then does nothing.
 ///
 /// # Guarantees
 ///
-/// * `handle_timeout` makes progress: afterwards `next_timeout` is later than `io.now`, or the next call changes the
-///   state again and this ends.
-/// * An endpoint is a function of its configuration and of these calls. It draws random numbers only from a stream
-///   that it was given at construction.
+/// * `handle_timeout` makes progress: after a finite number of calls at the same time, `next_timeout` is later than
+///   `io.now`.
+/// * An endpoint's behaviour depends on its configuration and on these calls only. Random numbers come from a stream
+///   passed to its constructor.
 /// * A body from a hostile peer changes no more than the protocol allows, and never panics.
-/// * New data of a channel ([`Body::ranges`]) leave in ascending order and without overlap; data sent before leave
-///   again with a cause other than [`Cause::New`]. The ledger relies on both.
+/// * New data of a channel ([`Body::ranges`]) are sent in ascending order and without overlap. Retransmitted data have
+///   a cause other than [`Cause::New`]. The ledger relies on both.
 pub trait Endpoint: Socket + Send + 'static {
-    /// Body of its packets.
+    /// Type of the segment, packet or message that its packets carry.
     type Body: Body;
     /// Called at the start time: the active end sends its first packet.
     fn open(&mut self, io: &mut Io<'_, Self::Body>);
-    /// A packet arrived; `head.interface` is the path by which it came, `head.ecn` its codepoint.
+    /// Processes a received packet: `head.interface` is its network path, `head.ecn` its ECN codepoint.
     fn handle_packet(&mut self, io: &mut Io<'_, Self::Body>, body: &Self::Body, head: &Packet);
-    /// Called when [`Endpoint::next_timeout`] has passed.
+    /// Processes expired timers; called when [`Endpoint::next_timeout`] is not later than `io.now`.
     fn handle_timeout(&mut self, io: &mut Io<'_, Self::Body>);
-    /// Sends data that the application has written, as far as the protocol allows.
+    /// Sends data that the application has written, within the protocol's windows.
     fn transmit(&mut self, io: &mut Io<'_, Self::Body>);
-    /// Repeats the latest ACK, for a packet that changes nothing but must be answered. Called only if the
+    /// Sends the latest ACK again, in answer to a packet that changes no state. Called only if the
     /// peer is a real stack.
     fn answer(&mut self, _io: &mut Io<'_, Self::Body>) {}
     /// Processes an ICMP "fragmentation needed" from a network path: next-hop MTU in bytes, headers included
     /// (RFC 1191).
     fn handle_too_big(&mut self, _io: &mut Io<'_, Self::Body>, _path: u8, _mtu: u32) {}
-    /// Next deadline; [`Time::NEVER`] if none.
+    /// Expiry of the earliest timer; [`Time::NEVER`]: no timer runs.
     fn next_timeout(&self) -> Time;
-    /// Amount written by the application so far, in any growing unit, and whether it has closed.
+    /// Amount written by the application so far, in any unit that never decreases, and whether the application has
+    /// closed.
     fn written(&self) -> (u64, bool);
-    /// The retransmission timer, if it is due at `now`.
+    /// Retransmission timer, if it expires at `now`.
     fn expiring(&self, now: Time) -> Option<Expiring>;
     /// Endpoint statistics.
     fn report(&self) -> EndpointReport;
-    /// Application bytes delivered, where [`Socket::received`] also counts abandoned messages.
+    /// Application bytes delivered. Differs from [`Socket::received`] where that also counts abandoned messages.
     fn delivered(&self) -> u64 {
         self.received()
     }
-    /// Whether it accepts packets whose payload a router has removed ([`base::Flags::STUB`]); other endpoints
-    /// never see them.
+    /// Whether the endpoint accepts packets whose payload a router has removed ([`base::Flags::STUB`]). The host
+    /// discards them for other endpoints.
     fn takes_stubs(&self) -> bool {
         false
     }
-    /// Window that it shares with endpoints of other hosts: after a call the host wakes those that may send.
+    /// Congestion window shared with other endpoints: after a call the host calls those that may send.
     fn shares(&self) -> Option<Box<dyn Granting>> {
         None
     }
-    /// Whether it would discard a packet with data that it did not have: for the transport they do not arrive.
+    /// Whether the endpoint would discard a packet that contains new data; these data then do not count as arrived.
     #[inline(always)]
     fn discards(&self, _now: Time, _body: &Self::Body) -> bool {
         false

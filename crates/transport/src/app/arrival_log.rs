@@ -56,7 +56,7 @@ impl Workload for ArrivalRecorder {
     fn next_timeout(&self) -> Time {
         Time::NEVER
     }
-    /// Unknown here; the source has it.
+    /// Always none: only the source knows the completion time.
     fn finished(&self) -> Option<Time> {
         None
     }
@@ -120,7 +120,7 @@ pub fn replay_datagrams(sent: &[MessageMark], arrivals: &[Arrival], useful: Usef
         .unwrap_or_default()
 }
 
-/// A connection of which only the received bytes are known.
+/// Connection of a replay: only the number of received bytes is known.
 struct ReplayedConnection(u64);
 
 impl Connections for ReplayedConnection {

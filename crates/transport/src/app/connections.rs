@@ -23,17 +23,17 @@ pub trait Connections {
 
 /// An application over any number of connections.
 pub trait Workload: Send {
-    /// The start time has come.
+    /// Starts the workload at its start time.
     fn started(&mut self, now: Time, connections: &mut dyn Connections);
-    /// More was received or acknowledged on this connection.
+    /// More data have been received or acknowledged on connection `conn`.
     fn progressed(&mut self, now: Time, conn: usize, connections: &mut dyn Connections);
     /// The peer aborted this connection.
     fn broken(&mut self, _now: Time, _line: usize) {}
     /// The deadline of [`Workload::next_timeout`] has passed.
     fn timeout(&mut self, now: Time, connections: &mut dyn Connections);
-    /// Next deadline; [`Time::NEVER`] if none.
+    /// Time of the workload's next timeout; [`Time::NEVER`]: none.
     fn next_timeout(&self) -> Time;
-    /// Time at which the work was done, if it is, as seen from this end.
+    /// Time at which this end completed its part of the workload; none before completion.
     fn finished(&self) -> Option<Time>;
     /// Statistics so far.
     fn stats(&self) -> &AppStats;
@@ -105,7 +105,7 @@ pub type MarkGenerator = Box<dyn FnMut() -> Option<MessageMark> + Send>;
 #[derive(Default)]
 struct ConnectionLog {
     generator: Option<MarkGenerator>,
-    /// First regenerated record, once it was requested.
+    /// Next regenerated record, if it was generated and not yet taken.
     first: Option<MessageMark>,
     /// Number of regenerated records written and not yet taken.
     generated: u64,

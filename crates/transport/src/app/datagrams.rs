@@ -17,13 +17,13 @@ const CONN: usize = 0;
 /// One datagram to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// Its number in the flow, from 1.
+    /// Number of the datagram in the flow, from 1.
     pub ordinal: u32,
-    /// Message bytes sent before it.
+    /// Message bytes sent before the datagram.
     pub offset: u64,
-    /// Message bytes in it.
+    /// Message bytes in the datagram.
     pub bytes: u32,
-    /// Number of its message, from 0.
+    /// Number of the datagram's message, from 0.
     pub message: u64,
     /// Last datagram of its message.
     pub last: bool,
@@ -168,8 +168,8 @@ impl DatagramSink {
         }
     }
 
-    /// A datagram with this ordinal arrived. `born`: its time of transmission; none: the time its message was
-    /// made. Copies count once; unknown ordinals are ignored.
+    /// Processes the arrival of a datagram. `born`: transmission time of the datagram; none: creation time of its
+    /// message. Copies count once; unknown ordinals are ignored.
     pub fn receive(&mut self, now: Time, ordinal: u32, born: Option<Time>) {
         // Message records are posted before their datagrams are sent.
         while self.newest < u64::from(ordinal) {

@@ -1,8 +1,8 @@
-//! Message workloads at their own schedule: CBR, on-off, news ticker.
+//! Message workloads with a schedule (CBR, on-off, news ticker) over a byte stream: message plan, schedule, source and
+//! sink.
 //!
-//! Voice at a constant rate, bursts with silences, a news ticker: messages are created on schedule,
-//! regardless of the transport (catalogue RT-09, ME-05, NS-01). Over TCP they wait in the send buffer; as
-//! datagrams they are sent at once.
+//! Messages are created on schedule, regardless of the transport (catalogue RT-09, ME-05, NS-01). Over TCP they wait in
+//! the send buffer; as datagrams ([`super::datagrams`]) they are sent at once.
 
 use super::connections::{Connections, MessageLog, MessageMark, Workload};
 use super::media::Streaming;
@@ -28,7 +28,7 @@ pub struct MessagePlan {
     pub lasts: Option<Span>,
     /// Useful life of a message.
     pub useful: UsefulLife,
-    /// The messages are frames of a stream: its plan decides sizes, times and useful lives.
+    /// Plan of a media stream whose frames are the messages; it determines sizes, times and useful lives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<Streaming>,
 }
@@ -73,7 +73,7 @@ pub struct MessageSchedule {
 const EMPTY_BURSTS: u32 = 10_000;
 
 impl MessageSchedule {
-    /// `name` is the flow's.
+    /// Schedule of `plan`; random streams derive from `seed` and the flow's `name`.
     pub fn new(plan: &MessagePlan, name: &str, seed: Seed) -> Self {
         let sampler = |dist: &Dist, purpose: &str| Sampler::new(dist.clone(), seed.stream(name, purpose));
         let mut bursts = plan.bursts.as_ref().map(|(on, off)| (sampler(on, "on"), sampler(off, "off")));

@@ -23,7 +23,7 @@ pub struct Manner {
     pub retransmissions: Option<u32>,
     /// The interval grows with each major loss and shrinks with each acknowledged message.
     pub adapts: bool,
-    /// Acknowledgements come with reports, seconds apart (RTP).
+    /// Acknowledgements arrive in reports, seconds apart (RTP).
     pub reports: bool,
 }
 
@@ -41,7 +41,7 @@ impl Default for Manner {
 }
 
 impl Manner {
-    /// Reliable, ordered messages, with a lifetime if their use is limited.
+    /// Reliable, ordered messages on one stream, with a lifetime if their useful life is limited.
     pub fn of(useful: UsefulLife) -> Manner {
         let lifetime = if let UsefulLife::For(span) = useful { Some(span) } else { None };
         Manner { lifetime, ..Manner::default() }

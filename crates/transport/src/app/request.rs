@@ -131,7 +131,7 @@ pub struct RequestClient {
 }
 
 impl RequestClient {
-    /// `name` is the flow's. Every quantity has its own random stream, so that variants see the same pages.
+    /// Client of `plan`; `name`: name of the flow. Every quantity has its own random stream, so that variants see the same pages.
     pub fn new(plan: RequestPlan, log: MessageLog, name: &str, seed: Seed) -> Self {
         let sampler = |dist: &Dist, purpose: &str| Sampler::new(dist.clone(), seed.stream(name, purpose));
         RequestClient {

@@ -9,7 +9,7 @@ use base::{Span, Time};
 pub(super) struct ScheduleProgress {
     schedule: MessageSchedule,
     pub(super) log: MessageLog,
-    /// Start of the workload; never before it.
+    /// Start time of the workload; [`Time::NEVER`] before the start.
     pub(super) start: Time,
     /// Next message: creation time relative to the start, and bytes; none: the schedule has ended.
     pub(super) next: Option<(Span, u64)>,
@@ -50,7 +50,7 @@ impl ScheduleProgress {
         }
     }
 
-    /// Time at which everything was done.
+    /// Time at which the workload was complete.
     pub(super) fn finished(&self) -> Option<Time> {
         self.finished
     }

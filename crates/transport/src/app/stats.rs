@@ -7,11 +7,11 @@ use base::{Span, Time};
 /// A completed page or single request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Time of its first request.
+    /// Time of the first request.
     pub began: Time,
-    /// Time until its last byte.
+    /// Time from the first request to the last byte.
     pub took: Span,
-    /// Bytes received for it.
+    /// Bytes received.
     pub bytes: u64,
 }
 
@@ -22,7 +22,7 @@ pub struct AppStats {
     pub responses: Vec<Span>,
     /// Page times: from the first request to the last byte of the last object.
     pub pages: Vec<Span>,
-    /// The same pages with start times and sizes.
+    /// Pages and single requests with start times, durations and sizes.
     pub transfers: Vec<Transfer>,
     /// Pages (or single requests) aborted by the user.
     pub aborted: u64,

@@ -18,7 +18,7 @@ struct Line {
     closed: bool,
     /// Bytes received and acknowledged at the workload's last call.
     known: (u64, u64),
-    /// Offset subtracted from both: an earlier connection used the stream.
+    /// Bytes received and acknowledged on the stream by earlier connections, subtracted from the counts.
     base: (u64, u64),
     stream: u16,
 }

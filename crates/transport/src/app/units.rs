@@ -1,6 +1,6 @@
 //! Message workload with a connection for each message: ATP's mapping on TCP (Gurtov and Ludwig, section III.E).
 //!
-//! Each unit is written to a connection of its own, which is closed behind it. A kill timer aborts the connection at the
+//! Each unit (message) has a connection of its own, which is closed after the unit. A kill timer aborts the connection at the
 //! end of the unit's lifetime; until then TCP retransmits. Both ends share the record of message boundaries.
 
 use super::connections::{Connections, MessageLog, MessageMark, Workload};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug)]
 struct Unit {
     bytes: u64,
-    /// When its kill timer expires.
+    /// Expiry of the unit's kill timer.
     dies: Time,
 }
 

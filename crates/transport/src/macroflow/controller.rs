@@ -25,7 +25,7 @@ pub struct Query {
     pub rttdev: Span,
 }
 
-/// Idle time after which the window is restarted is at least this much.
+/// Minimum idle time after which the window restarts from its initial value.
 const LEAST_IDLE: Span = Span::from_secs(1);
 
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl Controller {
         self.state.outstanding
     }
 
-    /// A stream requests to send; `reserved` bytes are granted.
+    /// Processes a stream's request to send; `reserved`: bytes granted and not sent yet.
     pub(super) fn wake(&mut self, now: Time, reserved: u64) {
         let Some((srtt, dev)) = self.rtt else { return };
         let rto = (srtt + dev.times(4)).max(LEAST_IDLE);
@@ -131,7 +131,7 @@ impl Controller {
     }
 }
 
-/// RFC 6298 section 2, with the deviation as it is.
+/// Smoothed RTT and mean deviation after a sample (RFC 6298 section 2).
 fn smoothed(known: Option<(Span, Span)>, sample: Span) -> (Span, Span) {
     let Some((srtt, dev)) = known else { return (sample, Span::from_nanos(sample.as_nanos() / 2)) };
     let (old, new, dev) = (srtt.as_nanos(), sample.as_nanos(), dev.as_nanos());

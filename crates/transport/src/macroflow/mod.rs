@@ -13,7 +13,7 @@
 //! | `cm_getmacroflow`, `cm_setmacroflow` | [`Stream::macroflow`], [`Stream::move_to`] |
 //! | weights (section 3.5) | [`Stream::set_weight`] |
 //!
-//! There are no callbacks: a stream polls its grants, and the element that holds the streams wakes the owners that
+//! There are no callbacks: a stream polls its grants, and the element that owns the streams calls the owners that
 //! [`Macroflow::granted`] returns. Bytes are those of the transport's payload. Departures from the example module
 //! of section 5.2: losses reported within a round trip of a reduction are of the same congestion and reduce
 //! nothing, and a macroflow that was idle restarts from its initial window (RFC 5681 section 4.1).
@@ -54,25 +54,25 @@ pub struct Feedback {
     pub rtt: Option<Span>,
 }
 
-/// Relative changes of rate and RTT that a stream wants to hear of (`cm_thresh`).
+/// Relative changes of rate and RTT that a stream requests reports of (`cm_thresh`).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Thresholds {
-    /// The rate is below this multiple of the last one reported.
+    /// The rate is below this multiple of the rate last reported.
     pub rate_down: f64,
-    /// The rate is above this multiple.
+    /// The rate is above this multiple of the rate last reported.
     pub rate_up: f64,
-    /// The RTT is below this multiple.
+    /// The RTT is below this multiple of the RTT last reported.
     pub rtt_down: f64,
-    /// The RTT is above this multiple.
+    /// The RTT is above this multiple of the RTT last reported.
     pub rtt_up: f64,
 }
 
-/// Number of the element that holds a stream, and of the line in that element.
+/// Number of the element that owns a stream, and number of the stream (line) in that element.
 type Place = (u16, u32);
 
 #[derive(Debug)]
 struct Member {
-    /// Element that holds the stream, and the line in it.
+    /// Owner of the stream.
     place: Place,
     mtu: u64,
     /// Bytes outstanding.
@@ -130,11 +130,11 @@ impl Inner {
     }
 }
 
-/// Congestion window of several senders: which of them may send.
+/// Congestion window shared by several senders: returns the owners that may send.
 pub trait Granting: std::fmt::Debug + Send + Sync {
     /// Owners of senders that wait and may send now, ascending, each once.
     fn granted(&self) -> Vec<u16>;
-    /// Whether there is one.
+    /// Whether any sender waits and may send now.
     fn has_grants(&self) -> bool {
         !self.granted().is_empty()
     }
@@ -217,7 +217,7 @@ impl Macroflow {
     }
 }
 
-/// A stream of a macroflow. Once closed it asks for nothing, has no grants and reports nothing.
+/// A stream of a macroflow. A closed stream has no requests, grants or reports.
 #[derive(Clone, Debug)]
 pub struct Stream {
     macroflow: Macroflow,
@@ -237,7 +237,7 @@ impl Stream {
         self.mtu
     }
 
-    /// Asks for the right to send `packets` packets, in place of earlier requests; 0 takes them back.
+    /// Requests grants for `packets` packets; replaces earlier requests (0: withdraws them).
     pub fn request(&self, now: Time, packets: u32) {
         self.with(|inner, n| {
             if let Some(member) = inner.members.get(&n) {
@@ -270,7 +270,7 @@ impl Stream {
         });
     }
 
-    /// Takes back all requests and grants, for others to send (`cm_notify` with 0 bytes).
+    /// Withdraws all requests and returns all grants, for other streams to send (`cm_notify` with 0 bytes).
     pub fn decline(&self, now: Time) {
         self.with(|inner, n| {
             inner.take_grants(n, u32::MAX);
@@ -292,7 +292,7 @@ impl Stream {
         });
     }
 
-    /// Rate, smoothed RTT and its deviation, as this stream's share; none before the first RTT sample.
+    /// This stream's share of the rate, smoothed RTT and its deviation; none before the first RTT sample.
     pub fn query(&self) -> Option<Query> {
         self.with(|inner, n| {
             let share = inner.scheduler.share(n);
@@ -310,7 +310,7 @@ impl Stream {
         });
     }
 
-    /// State of the path, if it has changed by a threshold since it was last taken.
+    /// State of the path, if rate or RTT has passed a threshold since the last report.
     pub fn take_change(&self) -> Option<Query> {
         let now = self.query()?;
         self.with(|inner, n| {

@@ -1,7 +1,7 @@
 //! Scheduler of a macroflow: weighted round robin among waiting streams (RFC 3124 sections 4.2, 5.3).
 //!
 //! A grant costs a stream the reciprocal of its weight in virtual time; the waiting stream with the least
-//! virtual time is next. A stream that has not waited enters at the present virtual time and gains nothing.
+//! virtual time is next. A stream that starts to wait enters at the present virtual time, without credit for idle time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,9 +11,9 @@ const UNIT: u64 = 1 << 32;
 #[derive(Debug)]
 struct Entry {
     weight: u32,
-    /// Virtual time at which its next grant is due.
+    /// Virtual time of the stream's next grant.
     due: u64,
-    /// Packets that it wants to send and has no grant for.
+    /// Packets requested and not granted.
     waits: u32,
 }
 
@@ -62,7 +62,7 @@ impl Scheduler {
             self.waiting.remove(&place);
         }
     }
-    /// The waiting stream whose turn it is.
+    /// Waiting stream with the least virtual time.
     pub(super) fn first(&self) -> Option<u64> {
         self.waiting.first().map(|&(_, stream)| stream)
     }
@@ -77,7 +77,7 @@ impl Scheduler {
             self.waiting.insert((entry.due, stream));
         }
     }
-    /// Share of a stream among the open ones (`query_share`); 0 of a closed one.
+    /// Fraction of the weights of open streams (`query_share`); 0 for a closed stream.
     pub(super) fn share(&self, stream: u64) -> f64 {
         let weight = self.entries.get(&stream).map_or(0, |entry| entry.weight);
         f64::from(weight) / self.weights.max(1) as f64

@@ -1,13 +1,14 @@
-//! Options of the shared floor: RTO estimator, back-off and adaptation, TCB sharing (RFC 9040).
+//! Options of loss recovery that all transports share: RTO estimator, bounds, back-off and adaptation of the
+//! retransmission timer, TCB sharing (RFC 9040).
 //!
-//! A protocol fills them from its own options; this module is independent of any protocol.
+//! Each protocol sets these options from its own.
 
 use base::{Span, named};
 
 /// Retransmission timer options.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RtoConfig {
-    /// Minimum RTO.
+    /// Minimum RTO; the Linux estimator also applies it to the variation term.
     pub min: Span,
     /// Maximum RTO, back-off included.
     pub max: Span,
@@ -29,7 +30,7 @@ pub struct RtoConfig {
     pub sample_partial_acks: bool,
     /// Whether SACKed segments that were sent once give RTT samples.
     pub sample_reports: bool,
-    /// Segments that are timed without timestamps.
+    /// Segments that give RTT samples without timestamps.
     pub timing: Timing,
     /// Start of a restarted timer's interval.
     pub restart: RtoRestart,
@@ -54,9 +55,9 @@ pub struct ShareConfig {
     pub ssthresh: Share,
     /// Congestion window.
     pub cwnd: bool,
-    /// State that the timer adapted after spurious timeouts.
+    /// Timer state adapted after spurious timeouts ([`Adapt`]).
     pub rto: bool,
-    /// Maximum age; zero: unlimited.
+    /// Maximum age of cached values; zero: unlimited.
     pub age: Span,
 }
 
@@ -70,7 +71,7 @@ impl ShareConfig {
 named! {
     /// Adaptation of the RTO after a spurious timeout.
     pub enum Adapt {
-        /// None: samples of delayed segments count like any other.
+        /// No adaptation: RTT samples of delayed segments are used like all others.
         None = "none",
         /// The next sample, of a delayed segment, re-initialises the estimate ("Responding", RTO option 1).
         Reseed = "reseed",
@@ -79,14 +80,14 @@ named! {
         /// Each spurious timeout raises the minimum RTO by one second, until a genuine one ("Responding", RTO
         /// option 3).
         MinPlusPlus = "min++",
-        /// As `min++`, but a genuine timeout halves the addition ("Responding" section III.C, not evaluated
-        /// there).
+        /// As `min++`, but a genuine timeout halves the addition ("Responding" section III.C, which does not evaluate
+        /// it).
         MinHalves = "min++-halves",
-        /// The minimum RTO becomes the length of the delay, until a genuine timeout (not evaluated there
-        /// either).
+        /// The minimum RTO becomes the length of the delay, until a genuine timeout (not evaluated in
+        /// "Responding").
         Delay = "delay",
         /// The minimum RTO becomes the smoothed length of the delays, each new one with weight 1/8, until a
-        /// genuine timeout (not evaluated there either).
+        /// genuine timeout (not evaluated in "Responding").
         SmoothedDelay = "smoothed-delay",
     }
 }
@@ -99,12 +100,12 @@ named! {
         /// Integer arithmetic of BSD: samples in ticks, shifts by 3 and 2, and SRTT added to RTTVAR after
         /// many timeouts.
         Bsd = "bsd",
-        /// RFC 6298 with its gains divided by the samples that a window gives (RFC 7323 appendix G).
+        /// RFC 6298 with gains divided by the expected number of samples per window (RFC 7323 appendix G).
         Rfc7323 = "rfc7323",
-        /// Linux since 2.4: the maximum variation of a window counts, falls slowly and grows only with the
-        /// RTT; K times the variation is at least `rto.min`.
+        /// Linux since 2.4: uses the maximum deviation in a window, which falls slowly; a falling RTT hardly raises it.
+        /// The variation term is at least `rto.min`.
         Linux = "linux",
-        /// Linux 2.2: adds a quarter, and much more while the window is small.
+        /// Linux 2.2: SRTT plus four deviations, plus a quarter of that sum, plus much more while cwnd is small.
         Linux22 = "linux-2.2",
         /// Predictor of the Eifel retransmission timer (Ludwig and Sklower 2000).
         Eifel = "eifel",
@@ -139,7 +140,7 @@ named! {
 }
 
 named! {
-    /// Segments that are timed without timestamps.
+    /// Segments that give RTT samples without timestamps.
     pub enum Timing {
         /// One segment per window (RFC 6298 section 3).
         Window = "window",
@@ -151,13 +152,13 @@ named! {
 named! {
     /// Start of the timer's interval when an ACK of new data restarts it.
     pub enum RtoRestart {
-        /// The ACK: a whole RTO from then (RFC 6298 section 5.3).
+        /// Arrival of the ACK: a whole RTO from then on (RFC 6298 section 5.3).
         Ack = "ack",
         /// The transmission of the oldest outstanding segment: the RTO less its age (the Eifel retransmission
         /// timer; stacks that omit RFC 6298 section 5.3).
         Oldest = "oldest",
-        /// The transmission of that segment if fewer than four segments are outstanding or unsent (RFC 7765),
-        /// otherwise the ACK.
+        /// Transmission of the oldest outstanding segment if fewer than four segments are outstanding or unsent (RFC 7765),
+        /// otherwise arrival of the ACK.
         Rfc7765 = "rfc7765",
     }
 }
@@ -167,9 +168,9 @@ named! {
     pub enum DuplicateRestart {
         /// None (RFC 6298).
         None = "none",
-        /// Those up to DupThresh.
+        /// Duplicate ACKs up to the DupThresh-th.
         Below = "below",
-        /// Every one. Combined with new segments on duplicate ACKs above DupThresh, a lost retransmission is
+        /// Every duplicate ACK. Combined with new segments on duplicate ACKs above DupThresh, a lost retransmission is
         /// never repaired.
         Each = "each",
     }
@@ -180,7 +181,7 @@ named! {
     pub enum RtoSeed {
         /// RTT of the SYN.
         Syn = "syn",
-        /// RTT of the first data, which are larger than a SYN and take longer on a slow link.
+        /// RTT of the first data segment, which is longer than a SYN and takes more time on a slow link.
         Data = "data",
     }
 }

@@ -1,9 +1,9 @@
-//! Facts carried by an ACK, computed once.
+//! Digest of one ACK ([`AckDigest`]): bytes acknowledged and delivered, duplicate ACK, SACK and DSACK, RTT sample, ECE.
 
 use base::tcp::Block;
 use base::{Span, Time};
 
-/// Facts of one ACK.
+/// Properties of one ACK, computed before recovery, detector and congestion control process it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AckDigest {
     /// Arrival time.
@@ -18,15 +18,15 @@ pub struct AckDigest {
     pub old: bool,
     /// Duplicate ACK (RFC 5681 section 2).
     pub duplicate: bool,
-    /// Its SACK blocks contain new information.
+    /// A SACK block reports data not SACKed before.
     pub sack_news: bool,
-    /// Its first SACK block is a DSACK (RFC 2883).
+    /// The first SACK block is a DSACK (RFC 2883).
     pub dsack: bool,
-    /// Range reported by the DSACK, if there is one.
+    /// Range received twice, as the DSACK reports it.
     pub twice: Option<Block>,
     /// One past the highest SACKed byte, the DSACK excluded; 0 without SACK blocks.
     pub sacked_up_to: u64,
-    /// The receiver answers a segment with the retransmit flag.
+    /// The ACK echoes the retransmit flag of a received segment.
     pub resent_echo: bool,
     /// Echoed timestamp.
     pub echo: Option<Time>,

@@ -1,22 +1,22 @@
 //! Eifel retransmission timer (Ludwig and Sklower 2000; catalogue EI-18).
 //!
-//! "The Eifel Retransmission Timer", Computer Communication Review 30(3), 2000. It has three ideas. A falling
+//! "The Eifel Retransmission Timer", Computer Communication Review 30(3), 2000. It has three rules. A falling
 //! RTT leaves the variation unchanged, so that the timeout falls only as fast as SRTT. One gain for both
-//! averages spreads a total weight of one over the samples of a flight, and the variation is multiplied by
-//! its inverse. The variation rises with that gain and falls with its square. The floor is the last RTT plus
-//! two ticks.
+//! averages spreads a total weight of one over the samples of a flight, and the RTO multiplies the variation by
+//! the inverse gain. The variation rises with the gain and falls with the squared gain. The minimum RTO is the last RTT
+//! plus two ticks.
 //!
 //! ```text
 //! DELTA  = RTT - SRTT
-//! GAIN   = samples this one stands for / segments in flight, at most 1/3
+//! GAIN   = segments newly acknowledged / segments in flight, at most 1/3
 //! RTTVAR = RTTVAR + GAIN' (DELTA - RTTVAR)   if DELTA >= 0, else RTTVAR
 //!          GAIN' = GAIN if DELTA >= RTTVAR, else GAIN^2
 //! SRTT   = SRTT + GAIN DELTA
 //! RTO    = max(SRTT + RTTVAR / GAIN, RTT + 2 ticks)
 //! ```
 //!
-//! 1/3 is the gain where one segment per flight is timed. The second part of that timer, which runs from the
-//! transmission of the oldest segment, is `rto.restart = "oldest"`.
+//! 1/3 is the gain where one segment per flight is timed. The paper's other part, a timer that runs from the
+//! transmission of the oldest segment, is option `rto.restart = "oldest"`.
 
 use super::rtt::Round;
 use base::Span;
@@ -43,7 +43,7 @@ impl EifelTimer {
         let r = rtt.as_nanos() as f64;
         let gain = round.share().map_or(MAX_GAIN, |share| share.min(MAX_GAIN));
         if self.gain == 0.0 {
-            // The paper leaves the start open; this is RFC 6298 section 2.2.
+            // The paper does not specify the first sample: RFC 6298 section 2.2.
             (self.srtt, self.rttvar) = (r, r / 2.0);
         } else {
             let delta = r - self.srtt;

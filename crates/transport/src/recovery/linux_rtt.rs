@@ -1,9 +1,9 @@
-//! RTO of Linux in integer clock ticks.
+//! RTT estimators and RTO of Linux 2.2 and of Linux since 2.4, in integer clock ticks.
 //!
-//! Integer arithmetic in clock ticks. Since 2.4 the maximum deviation of a window counts, the minimum applies
-//! to the variation and not to the sum, and a falling RTT changes the variation by only an eighth (the
-//! kernel's `tcp_rtt_estimator`; Sarolahti and Kuznetsov 2002, section 3). Linux 2.2 smooths as BSD does and
-//! adds a margin that grows as the window shrinks.
+//! Since 2.4 the variation term is the maximum mean deviation in a window of data, and the minimum RTO applies to
+//! this term. A falling RTT changes the deviation by only an eighth of the usual amount (kernel function
+//! `tcp_rtt_estimator`; Sarolahti and Kuznetsov 2002, section 3). Linux 2.2 smooths as BSD does and
+//! adds a margin that grows as the congestion window shrinks.
 
 use super::rtt::Round;
 use base::Span;
@@ -15,11 +15,11 @@ pub struct LinuxRtt {
     srtt8: i64,
     /// 4 times the mean deviation, ticks.
     mdev4: i64,
-    /// Maximum of `mdev4` in this window.
+    /// Maximum of `mdev4` in the present window of data, ticks.
     mdev4_max: i64,
     /// Variation term of the timeout, ticks.
     var4: i64,
-    /// End of the present window, stream offset.
+    /// Sequence number at which the present window of data ends.
     mark: u64,
 }
 
@@ -33,7 +33,7 @@ fn span(ticks: i64, tick: Span) -> Span {
 }
 
 impl LinuxRtt {
-    /// Processes a sample; `least` is the minimum of the variation term.
+    /// Processes an RTT sample; `least`: minimum of the variation term.
     pub fn sample(&mut self, rtt: Span, round: &Round, tick: Span, least: Span) {
         let (m, least) = (ticks(rtt, tick), ticks(least, tick));
         if self.srtt8 == 0 {
@@ -84,7 +84,7 @@ impl LinuxRtt {
         self.var4 = self.var4.max(self.mdev4);
     }
 
-    /// Raises the variation term to this minimum, also for the window that starts now.
+    /// Raises the variation term to `least`, also for the present window of data.
     pub fn keep_above(&mut self, least: Span, tick: Span) {
         self.var4 = self.var4.max(ticks(least, tick));
         self.mdev4_max = self.var4;
@@ -109,7 +109,7 @@ impl Linux22Rtt {
         let segments = round.cwnd / u64::from(round.mss.max(1));
         self.cwnd = u32::try_from(segments).unwrap_or(u32::MAX).max(1);
         if self.srtt8 == 0 {
-            // Four times the first sample; other estimators use twice.
+            // Four deviations equal four times the first sample; with other estimators twice the sample.
             (self.srtt8, self.mdev4) = (m << 3, m << 2);
             return;
         }
@@ -128,8 +128,8 @@ impl Linux22Rtt {
         span(self.mdev4 >> 2, tick)
     }
 
-    /// Five quarters of (SRTT + 4 deviations), plus that sum halved for each segment of the window beyond the
-    /// first; `None` before the first sample.
+    /// S = SRTT + 4 deviations. The timeout is 5/4 S + S / 2^(n-1) for a congestion window of n segments; `None` before
+    /// the first sample.
     pub fn timeout(&self, tick: Span) -> Option<Span> {
         let sum = (self.srtt8 >> 3) + self.mdev4;
         let small_window = sum >> (self.cwnd.max(1) - 1).min(62);

@@ -1,5 +1,5 @@
-//! Parts of loss recovery that transports share: ACK digest, RTT estimators, retransmission timer,
-//! scoreboard, record of transmissions and its order in time.
+//! Loss recovery shared by all transports: ACK digest, RTT estimators, retransmission timer, TCB cache, SACK
+//! scoreboard, send records and their order of transmission.
 
 pub mod config;
 pub mod digest;

@@ -1,39 +1,42 @@
-//! Order of transmissions for RACK: segments in order of sending, and those marked lost, as ordered sets.
+//! Order of transmissions for RACK: outstanding segments by transmission time, and lost segments by sequence number, as
+//! ordered sets.
 //!
-//! Two ordered sets beside the records, so that neither an ACK nor a retransmission iterates over everything
-//! outstanding (RFC 8985 section 6.1 keeps a time-ordered list for this).
+//! With these sets beside the send records, an ACK or a retransmission does not iterate over all
+//! outstanding segments (RFC 8985 section 6.1 keeps a time-ordered list for this).
 //!
-//! The first is a sorted ring: a transmission is the latest entry, and data arrive mostly in the order of
-//! sending, so that entries join at its back and leave near its front.
+//! The set by transmission time is a sorted ring: a transmission is appended at the back, and ACKs remove mostly near
+//! the front.
 //!
-//! While nothing outstanding was ever SACKed, lost or retransmitted, the records themselves are in the order of sending
-//! and both sets stay empty.
+//! While no outstanding segment was SACKed, marked lost or retransmitted, the send records themselves are in order of
+//! transmission, and both sets stay empty.
 
 use super::sent::Record;
 use base::Time;
 use std::collections::{BTreeSet, VecDeque};
 
-/// A record is in `waiting` while it is neither SACKed nor lost, and in `lost` while it is lost.
+/// Ordered sets of records, filled while `disturbed` is not 0: a record is in `waiting` while it is neither SACKed nor
+/// marked lost, and in `lost` while it is marked lost.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
-    /// Whether an order is asked for; otherwise both sets stay empty.
+    /// Whether loss recovery needs the order; otherwise both sets stay empty.
     kept: bool,
-    /// End of the data outstanding when some of them were last SACKed, marked lost or retransmitted; 0: all that are
-    /// outstanding were sent once, and the sets are empty.
+    /// One past the last byte outstanding when a record was last SACKed, marked lost or retransmitted; 0: no such
+    /// record is outstanding, and the sets are empty.
     disturbed: u64,
-    /// Last transmission time, and one past the last byte: ties in time are ordered by sequence number.
+    /// Records neither SACKed nor marked lost: time of the last transmission, and one past the last byte. Sequence
+    /// numbers order records of equal time.
     waiting: VecDeque<(Time, u64)>,
     /// First bytes of lost records.
     lost: BTreeSet<u64>,
 }
 
 impl Order {
-    /// An order for a recovery that asks for it.
+    /// An order for RACK, which needs the sets.
     pub(super) fn kept() -> Self {
         Order { kept: true, ..Order::default() }
     }
 
-    /// Some of the records of `ring` are about to be SACKed, marked lost or retransmitted.
+    /// Prepares the sets before records of `ring` are SACKed, marked lost or retransmitted.
     pub(super) fn disturb(&mut self, ring: &VecDeque<Record>) {
         if !self.kept {
             return;
@@ -45,7 +48,7 @@ impl Order {
         }
     }
 
-    /// Everything below `una` is acknowledged, and its records are removed.
+    /// Processes a cumulative ACK: all records below `una` have been removed.
     #[inline]
     pub(super) fn acked(&mut self, una: u64) {
         if self.disturbed > 0 && self.disturbed <= una {
@@ -112,7 +115,8 @@ impl Order {
         self.lost.extend(ring.iter().filter(|record| record.lost).map(|record| record.start));
     }
 
-    /// Waiting records of `ring` sent before `newest`, earliest first: transmission time, one past the last byte.
+    /// Records of `ring` neither SACKed nor lost and sent before `newest`, earliest first: transmission time, one past
+    /// the last byte.
     pub(super) fn before<'r>(
         &'r self,
         ring: &'r VecDeque<Record>,
@@ -126,7 +130,7 @@ impl Order {
         self.waiting.range(..before).copied().chain(once)
     }
 
-    /// First byte of the first lost record.
+    /// First byte of the lost record with the lowest sequence number.
     pub(super) fn first_lost(&self) -> Option<u64> {
         self.lost.first().copied()
     }

@@ -1,7 +1,7 @@
 //! Delivery rate samples, one per ACK.
 //!
-//! One sample per ACK: the bytes delivered since the newest acknowledged segment was sent, divided by the
-//! longer of its send and ACK intervals (draft-cheng-iccrg-delivery-rate-estimation-02).
+//! A sample is the number of bytes delivered since the transmission of the newest delivered segment (acknowledged or
+//! SACKed), divided by the longer of its send and ACK intervals (draft-cheng-iccrg-delivery-rate-estimation-02).
 //!
 //! Sending may be bursty and ACKs may be compressed. The longer interval therefore gives a rate that the path
 //! has really delivered.
@@ -16,7 +16,7 @@ pub struct RateSample {
     pub delivered: u64,
     /// Sampling interval.
     pub interval: Span,
-    /// `delivered` when the segment was sent; rounds are counted with it.
+    /// Bytes delivered on the connection when the segment was sent; BBR counts rounds with it.
     pub prior_delivered: u64,
     /// The sender was application-limited when the segment was sent: the path may be faster.
     pub app_limited: bool,

@@ -1,7 +1,7 @@
-//! Retransmission timer: bounds, exponential back-off (RFC 6298 sections 2.4, 5).
+//! Retransmission timer ([`RtoTimer`]): RTO from the RTT estimate, minimum and maximum, exponential back-off (RFC 6298
+//! sections 2.4, 5).
 //!
-//! The estimate within its bounds, doubled for each consecutive expiry (RFC 6298 sections 2.4, 5), until the
-//! back-off is reset.
+//! The RTO doubles at each consecutive expiry until the back-off is reset.
 
 mod adapt;
 
@@ -18,9 +18,9 @@ use base::{Span, Time};
 pub struct RtoTimer {
     /// Expiry; [`Time::NEVER`] if it is off.
     deadline: Time,
-    /// Timeout from the estimate; the initial one before the first sample.
+    /// Timeout without back-off: from the RTT estimate, or the initial RTO before the first sample.
     base: Span,
-    /// 2 to the number of consecutive expiries.
+    /// Back-off factor: doubles at each consecutive expiry, up to `MAX_BACKOFF`.
     backoff: u32,
     /// RTT estimator.
     pub rtt: Rtt,
@@ -33,7 +33,7 @@ pub struct RtoTimer {
 const MAX_BACKOFF: u32 = 64;
 /// Initial RTO for data after a retransmitted SYN.
 const AFTER_LOST_SYN: Span = Span::from_secs(3);
-/// Back-off factor from which BSD discards SRTT.
+/// Smallest back-off factor at which BSD discards SRTT.
 const DISTRUST_FROM: u32 = 16;
 
 impl RtoTimer {
@@ -49,14 +49,14 @@ impl RtoTimer {
         }
     }
 
-    /// Processes an RTT sample without its round.
+    /// Processes an RTT sample without state of the sender.
     pub fn sample(&mut self, rtt: Span) {
         self.reseed_if_due();
         self.rtt.sample(rtt, &self.config);
         self.recompute();
     }
 
-    /// Processes an RTT sample with its round.
+    /// Processes an RTT sample with the state of the sender (`round`).
     #[inline]
     pub fn sample_in(&mut self, rtt: Span, round: &Round) {
         self.reseed_if_due();
@@ -76,8 +76,7 @@ impl RtoTimer {
     }
 
     //= RFC 6298 section 5.7: re-initialized to 3 seconds when data transmission begins
-    /// Restarts the RTO at three seconds, or at the initial RTO if that is longer, when the SYN was
-    /// retransmitted and no RTT was measured.
+    /// After a retransmitted SYN without an RTT sample, sets the RTO to three seconds, or to the initial RTO if longer.
     pub fn after_lost_syn(&mut self) {
         if self.rtt.srtt(&self.config).is_none() {
             self.base = self.config.initial.max(AFTER_LOST_SYN);
@@ -121,13 +120,12 @@ impl RtoTimer {
         if self.config.wheel { wheel::expiry(now, wait) } else { now + wait }
     }
 
-    /// Restarts the timer with the given timeout, valid before the last sample.
+    /// Restarts the timer with `timeout`, the RTO before the last RTT sample.
     pub fn restart_with(&mut self, now: Time, timeout: Span) {
         self.deadline = self.at(now, timeout);
     }
 
-    /// Restarts the timer as if it had run since `sent`: the timeout less the age of that transmission, at
-    /// least two ticks.
+    /// Restarts the timer so that it expires one RTO after `sent`, but at least two ticks from now.
     pub fn restart_from(&mut self, sent: Time, now: Time) {
         let until = (sent + self.timeout()).max(now + self.config.tick.times(2));
         self.deadline = self.at(now, until.since(now));
@@ -151,7 +149,7 @@ impl RtoTimer {
         self.deadline
     }
 
-    /// Doubles the back-off after an expiry.
+    /// Doubles the back-off factor after an expiry, up to 64.
     pub fn back_off(&mut self) {
         if self.backoff < MAX_BACKOFF {
             self.backoff *= 2;
@@ -162,7 +160,7 @@ impl RtoTimer {
         }
     }
 
-    /// Resets the back-off.
+    /// Resets the back-off factor: to 1, or to the factor kept with [`Adapt::KeepBackoff`](super::config::Adapt).
     pub fn end_backoff(&mut self) {
         self.backoff = self.learned.kept;
     }

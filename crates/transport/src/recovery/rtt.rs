@@ -1,14 +1,14 @@
-//! RTT estimator: RFC 6298 in nanoseconds, BSD integer arithmetic.
+//! RTT estimator ([`Rtt`]): SRTT, RTTVAR and RTO by RFC 6298, BSD, Linux or the Eifel timer.
 //!
-//! RFC 6298 section 2 in nanoseconds, or the integer arithmetic of BSD that the simulators use: clock ticks,
-//! smoothed by shifts. Linux and the Eifel timer have their own files.
+//! In this file: RFC 6298 section 2 in nanoseconds (with the gains of RFC 7323 appendix G), and the integer arithmetic
+//! of BSD that the simulators use (clock ticks, shifts). Linux and Eifel estimators have files of their own.
 
 use super::eifel_timer::EifelTimer;
 use super::linux_rtt::{Linux22Rtt, LinuxRtt};
 use crate::recovery::config::{Estimator, RtoConfig};
 use base::Span;
 
-/// State of the sender at a sample.
+/// State of the sender at an RTT sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Round {
     /// SND.UNA after the ACK.
@@ -17,7 +17,7 @@ pub struct Round {
     pub next: u64,
     /// Bytes outstanding before the ACK.
     pub flight: u64,
-    /// Bytes that the ACK covers.
+    /// Bytes newly acknowledged by the ACK.
     pub acked: u64,
     /// Segment size, bytes; 0: unknown.
     pub mss: u32,
@@ -32,14 +32,14 @@ impl Round {
         self.flight.div_ceil(2 * u64::from(self.mss.max(1))).clamp(1, 10_000)
     }
 
-    /// Fraction of the flight that the ACK covers; `None` if unknown.
+    /// Fraction of the flight that the ACK newly acknowledges, in segments; `None` if the segment size is unknown.
     pub(super) fn share(&self) -> Option<f64> {
         let segments = |bytes: u64| bytes.div_ceil(u64::from(self.mss)).max(1) as f64;
         (self.mss > 0).then(|| segments(self.acked) / segments(self.flight))
     }
 }
 
-/// SRTT and RTTVAR.
+/// State of an RTT estimator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rtt {
     /// RFC 6298, nanoseconds.
@@ -80,12 +80,12 @@ impl Rtt {
         }
     }
 
-    /// Processes a sample without its round.
+    /// Processes an RTT sample without state of the sender.
     pub fn sample(&mut self, rtt: Span, config: &RtoConfig) {
         self.sample_in(rtt, &Round::default(), config);
     }
 
-    /// Processes a sample.
+    /// Processes an RTT sample, with the state of the sender (`round`).
     #[inline]
     pub fn sample_in(&mut self, rtt: Span, round: &Round, config: &RtoConfig) {
         let ns = rtt.as_nanos();
@@ -120,7 +120,7 @@ impl Rtt {
         }
     }
 
-    /// BSD: after many consecutive expiries SRTT is added to RTTVAR, and the next sample re-initialises it.
+    /// BSD, after many consecutive expiries: adds SRTT to RTTVAR and discards SRTT until the next sample.
     pub fn distrust(&mut self) {
         if let Rtt::Bsd { srtt8, rttvar4, .. } = self {
             *rttvar4 += *srtt8 >> 3;
@@ -169,7 +169,7 @@ impl Rtt {
         }
     }
 
-    /// Sets both values, saved or sampled (RFC 4015 step 11, RFC 9040 section 6.1).
+    /// Sets SRTT and RTTVAR (RFC 4015 step 11, RFC 9040 section 6.1).
     pub fn assign(&mut self, srtt: Span, rttvar: Span, config: &RtoConfig) {
         *self = Rtt::new(config);
         self.at_least(srtt, rttvar, config);
@@ -178,7 +178,7 @@ impl Rtt {
         }
     }
 
-    /// Raises both values to these minima, saved or sampled.
+    /// Raises SRTT and RTTVAR to these minima.
     pub fn at_least(&mut self, srtt_floor: Span, rttvar_floor: Span, config: &RtoConfig) {
         match self {
             Rtt::Rfc6298 { srtt, rttvar, primed } => {

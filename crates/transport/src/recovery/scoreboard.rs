@@ -1,6 +1,6 @@
 //! SACK scoreboard: reported ranges above the cumulative ACK.
 //!
-//! Ascending, disjoint ranges; their number is that of the holes, regardless of the window.
+//! Ranges are ascending and disjoint. Memory depends on the number of holes, not on the window.
 
 use base::tcp::Block;
 
@@ -18,7 +18,7 @@ impl Scoreboard {
         self.bytes = 0;
     }
 
-    /// Removes the part below the cumulative ACK.
+    /// Removes ranges below the cumulative ACK `una`, and cuts a range that contains it.
     pub fn acked(&mut self, una: u64) {
         if self.ranges.first().is_none_or(|r| r.left >= una) {
             return;
@@ -35,20 +35,20 @@ impl Scoreboard {
         }
     }
 
-    /// Adds a block within `[una, max)`; true if it contains new information. Other blocks are ignored: a
-    /// DSACK (RFC 2883), or an invalid block.
+    /// Adds a block within `[una, max)`; true if part of it was not SACKed before. Ignores blocks outside: DSACKs
+    /// (RFC 2883) and invalid blocks.
     pub fn add(&mut self, block: Block, una: u64, max: u64) -> bool {
         self.add_telling(block, una, max, |_| {})
     }
 
-    /// As [`Self::add`]; calls `tell` for each part of the block that was not SACKed before.
+    /// Adds a block as [`Self::add`] does; calls `tell` for each part of the block that was not SACKed before.
     pub fn add_telling(&mut self, block: Block, una: u64, max: u64, mut tell: impl FnMut(Block)) -> bool {
         let (left, right) = (block.left, block.right);
         if left < una || right > max || left >= right {
             return false;
         }
         let before = self.bytes;
-        // All ranges that touch the block are merged with it.
+        // Ranges that overlap or adjoin the block are merged.
         let from = self.ranges.partition_point(|r| r.right < left);
         let to = self.ranges.partition_point(|r| r.left <= right);
         let mut merged = Block { left, right };

@@ -1,8 +1,9 @@
-//! Send records of outstanding segments for rate sampling and RACK.
+//! Send records of outstanding segments ([`SendRecords`]): transmission times, SACK and loss marks, delivery counters,
+//! for rate samples and RACK.
 //!
-//! One record per segment, kept only if the recovery or the congestion control needs it.
+//! A sender keeps records only if its loss recovery or congestion control needs them.
 //!
-//! Records lie in a ring in sequence order without gaps: together they cover exactly the outstanding data.
+//! Records form a ring in sequence order without gaps: together they cover exactly the outstanding data.
 //! New data are appended at the back and a cumulative ACK removes from the front, both in constant time. A
 //! retransmission or a SACK block is found by bisection. A boundary inside a record, such as an ACK of half a
 //! segment, splits it.
@@ -28,11 +29,11 @@ pub struct Record {
     pub first_sent: Time,
     /// Retransmitted at least once.
     pub resent: bool,
-    /// SACKed, and the scoreboard was not cleared since.
+    /// SACKed, and SACK marks were not cleared since.
     pub sacked: bool,
     /// Marked lost and not retransmitted since.
     pub lost: bool,
-    /// Counted as delivered, even if the scoreboard was cleared since.
+    /// Counted as delivered; stays set when SACK marks are cleared.
     pub counted: bool,
     /// Delivery counters at the last transmission.
     pub then: Snapshot,
@@ -44,7 +45,7 @@ impl Record {
         self.end - self.start
     }
 
-    /// Whether it was last sent after a segment sent at `sent` that ends at `end`.
+    /// Whether the last transmission of this record is later than that of a segment sent at `sent` that ends at `end`.
     //= RFC 8985 section 6.1: segments sent at the same time are ordered by sequence number
     pub fn sent_after(&self, sent: Time, end: u64) -> bool {
         (self.sent, self.end) > (sent, end)
@@ -54,7 +55,7 @@ impl Record {
 /// Delivery counters at one transmission (draft, section 3.1.2: `P.delivered` and its companions).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Snapshot {
-    /// Bytes delivered on the connection by then.
+    /// Bytes delivered on the connection before the transmission.
     pub delivered: u64,
     /// Time of the last delivery.
     pub delivered_at: Time,
@@ -66,16 +67,17 @@ pub struct Snapshot {
     pub in_flight: u32,
 }
 
-/// Losses of the connection: segments marked lost, or retransmitted by a recovery that marks none.
+/// Losses of the connection: segments marked lost, or retransmitted by a loss recovery without loss marks.
 #[derive(Clone, Debug, Default)]
 pub struct FoundLost {
     /// Bytes lost.
     pub bytes: u64,
     /// Number of separate ranges.
     pub ranges: u64,
-    /// End of the last lost record.
+    /// One past the last byte of the record found lost last.
     end: Option<u64>,
-    /// Losses not yet passed on, if they are passed on; each with the running total of bytes.
+    /// Losses not yet taken by [`SendRecords::take_losses`], each with the total of bytes lost so far; none: recording
+    /// is off.
     news: Option<Vec<(Record, u64)>>,
 }
 
@@ -94,7 +96,7 @@ impl FoundLost {
 #[derive(Clone, Debug)]
 pub struct SendRecords {
     ring: VecDeque<Record>,
-    /// Records delivered by the current ACK, in their state before it.
+    /// Records delivered by the current ACK, in their state before the ACK.
     fresh: Vec<Record>,
     sacked: u64,
     sacked_segments: u32,
@@ -102,12 +104,12 @@ pub struct SendRecords {
     delivered: u64,
     delivered_at: Time,
     flight_began: Time,
-    /// Rate samples are application-limited until this much is delivered; 0: not limited.
+    /// Rate samples are application-limited until `delivered` exceeds this number of bytes; 0: not limited.
     app_limited_until: u64,
     found_lost: FoundLost,
-    /// The recovery marks losses, so a retransmission without a mark (a tail loss probe) is no loss.
+    /// Loss recovery marks losses: a retransmission of an unmarked record (a tail loss probe) is no loss.
     marks: bool,
-    /// Time order, for a time-based recovery.
+    /// Records in order of transmission time, for RACK.
     order: Order,
 }
 
@@ -131,12 +133,12 @@ impl Default for SendRecords {
 }
 
 impl SendRecords {
-    /// With the time order that [`Sent::before`] and [`Sent::first_lost`] need.
+    /// Empty records with the order of transmission times that [`SendRecords::before`] and [`SendRecords::first_lost`] need.
     pub fn ordered() -> Self {
         SendRecords { order: Order::kept(), marks: true, ..SendRecords::default() }
     }
 
-    /// Turns on the recording of losses for [`Sent::take_losses`].
+    /// Turns on the recording of losses for [`SendRecords::take_losses`].
     pub fn tell_losses(&mut self) {
         self.found_lost.news = Some(Vec::new());
     }
@@ -147,7 +149,7 @@ impl SendRecords {
         self.found_lost.news.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// `[start, end)` is sent at `now`: new data at the back, or a retransmission.
+    /// Records the transmission of `[start, end)` at `now`: new data, or a retransmission.
     pub fn transmitted(&mut self, now: Time, start: u64, end: u64) {
         if self.ring.is_empty() {
             // draft-cheng-iccrg-delivery-rate-estimation-02 section 3.2: start of a flight
@@ -194,12 +196,12 @@ impl SendRecords {
         }
     }
 
-    /// Clears the deliveries of the previous ACK.
+    /// Starts a new ACK: clears the records that the previous ACK delivered.
     pub fn begin(&mut self) {
         self.fresh.clear();
     }
 
-    /// Everything below `una` is acknowledged at `now`.
+    /// Processes a cumulative ACK at `now`: all bytes below `una` are acknowledged.
     pub fn acked(&mut self, now: Time, una: u64) {
         while let Some(front) = self.ring.front_mut().filter(|front| front.start < una) {
             let mut gone = *front;
@@ -304,12 +306,12 @@ impl SendRecords {
     }
 
     /// Records neither SACKed nor lost and last sent before `newest` (transmission time, end), earliest
-    /// first, each with its time and end. Empty unless [`Sent::ordered`].
+    /// first, each with its time and end. Empty unless [`SendRecords::ordered`].
     pub fn before(&self, newest: (Time, u64)) -> impl DoubleEndedIterator<Item = (Time, u64)> + '_ {
         self.order.before(&self.ring, newest)
     }
 
-    /// First record marked lost. None unless [`Sent::ordered`].
+    /// First record marked lost. None unless [`SendRecords::ordered`].
     pub fn first_lost(&self) -> Option<&Record> {
         self.at(self.order.first_lost()?)
     }
@@ -320,13 +322,12 @@ impl SendRecords {
         self.app_limited_until = (self.delivered + self.in_flight()).max(1);
     }
 
-    /// Records that the current ACK delivered, in their state before it: in the order of the SACK blocks,
-    /// then in sequence order.
+    /// Records that the current ACK delivered, in their state before the ACK and in the order of processing.
     pub fn fresh(&self) -> &[Record] {
         &self.fresh
     }
 
-    /// The most recently sent record of [`Sent::fresh`].
+    /// The most recently sent record of [`SendRecords::fresh`].
     pub fn newest(&self) -> Option<&Record> {
         self.fresh.iter().max_by_key(|r| (r.sent, r.end))
     }
@@ -371,7 +372,7 @@ impl SendRecords {
         self.lost
     }
 
-    /// Estimated bytes in flight: neither SACKed nor lost.
+    /// Estimated bytes in flight: outstanding, neither SACKed nor marked lost.
     pub fn in_flight(&self) -> u64 {
         match (self.ring.front(), self.ring.back()) {
             (Some(front), Some(back)) => back.end - front.start - self.sacked - self.lost,
@@ -384,12 +385,12 @@ impl SendRecords {
         self.ring.partition_point(|r| r.end <= seq)
     }
 
-    /// Indices of the records that make up `[left, right)`, split as needed. Both ends lie within the ring.
+    /// Range of indices of the records that cover `[left, right)`; splits records at both ends if needed.
     fn span(&mut self, left: u64, right: u64) -> (usize, usize) {
         (self.cut(left), self.cut(right))
     }
 
-    /// Splits records into at most `most` bytes, after the segment size was reduced.
+    /// Splits records larger than `most` bytes, after the segment size was reduced.
     pub fn recut(&mut self, most: u64) {
         let mut i = 0;
         while let Some(record) = self.ring.get(i) {
@@ -401,7 +402,8 @@ impl SendRecords {
         }
     }
 
-    /// Index of the record that starts at `seq`, after a split if needed, or one past the last.
+    /// Index of the record that starts at `seq`; splits a record if needed. One past the last index if no record ends
+    /// above `seq`.
     fn cut(&mut self, seq: u64) -> usize {
         let i = self.index(seq);
         match self.ring.get_mut(i) {

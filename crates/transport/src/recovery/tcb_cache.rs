@@ -1,15 +1,16 @@
-//! TCB sharing between connections to one destination (RFC 9040 section 6).
+//! TCB cache of one destination ([`TcbCache`]): temporal sharing of RTT, ssthresh, cwnd and timer state (RFC 9040
+//! section 6; RFC 2140).
 //!
-//! Temporal sharing of RFC 9040 section 6 (RFC 2140). When a connection closes, its path information is
-//! stored in a per-destination cache of its host, and the next connection starts with it ("Responding"
+//! When a connection closes, its path information is
+//! stored in a per-destination cache of its host, and the next connection starts with these values ("Responding"
 //! section IV.B; catalogue EI-27).
 //!
 //! The RFC does not specify how old and new values are merged (section 6.2), but calls the cached RTT an
-//! average (section 6.3): here all values are averaged. The minimum RTT and the adapted timer state are not
-//! in its table. Of the minimum RTT the smaller value is kept; of the timer state that of the last
-//! connection, since a genuine timeout must reset it. Linux' rules are its `tcp_update_metrics`. The maximum
-//! age is not specified either; the default of an hour is Linux'. The RFC's other values (segment sizes,
-//! options) are constant here. Only a closed connection updates the cache; one that was reset or aborted does
+//! average (section 6.3): here all values are averaged. The RFC's table lacks the minimum RTT and the
+//! adapted timer state. The cache keeps the smaller minimum RTT, and the timer state of the last
+//! connection, since a genuine timeout must reset that state. The Linux rules are those of `tcp_update_metrics`. The
+//! RFC specifies no maximum age; the default of an hour is that of Linux. The RFC's other values (segment sizes,
+//! options) are constant here. Only a closed connection updates the cache; a reset or aborted connection does
 //! not.
 
 use super::rto::AdaptedRto;
@@ -45,7 +46,7 @@ pub struct Closing {
     pub cwnd: f64,
     /// Loss recovery is in progress.
     pub recovering: bool,
-    /// The last data needed a timeout.
+    /// The retransmission timer is backed off.
     pub backed_off: bool,
     /// Adapted timer state.
     pub lesson: AdaptedRto,
@@ -56,7 +57,7 @@ pub struct Closing {
 pub struct TcbCache(Arc<Mutex<Option<(Time, CachedPath)>>>);
 
 impl TcbCache {
-    /// Cached values no older than `age`; zero: of any age.
+    /// Cached values, unless older than `age` (zero: unlimited).
     pub fn recall(&self, now: Time, age: Span) -> Option<CachedPath> {
         let entry = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entry.filter(|(at, _)| age.is_zero() || now.since(*at) <= age).map(|(_, known)| known)
@@ -80,7 +81,7 @@ impl TcbCache {
             ssthresh: match share.ssthresh {
                 Share::Off => old.ssthresh,
                 Share::Rfc9040 => {
-                    // A connection without congestion has no ssthresh to contribute.
+                    // A connection without congestion has no ssthresh.
                     let current = closing.ssthresh.is_finite().then_some(closing.ssthresh);
                     mean(old.ssthresh, current)
                 }

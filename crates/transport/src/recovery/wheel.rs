@@ -1,4 +1,4 @@
-//! Timer wheel granularity of Linux.
+//! Timer wheel of Linux: expiry times of timers, rounded up to the wheel's slots.
 //!
 //! Timers never expire early. The wheel's slots are one tick wide at the first level and eight times wider at
 //! each further level, so that a long timer is late by up to an eighth (6.12, kernel/time/timer.c:
@@ -8,17 +8,17 @@ use base::{Span, Time};
 
 /// Tick of a kernel with 250 Hz.
 pub const TICK: Span = Span::from_millis(4);
-/// Minimum added to recovery timers (`TCP_TIMEOUT_MIN_US`).
+/// Minimum timeout of loss recovery timers (`TCP_TIMEOUT_MIN_US`).
 pub const LEAST: Span = Span::from_millis(2);
-/// Ticks within the first level; each further level spans eight times as many.
+/// Range of the first level, ticks; each further level covers eight times as many.
 const FIRST_TURN: u64 = 63;
-/// Levels of the wheel.
+/// Number of levels of the wheel.
 const TURNS: u32 = 9;
-/// Tick counter at t = 0. It starts at 2 to the 32 less 300 s, and a kernel in virtual time has then run for
-/// two seconds. The phase is arbitrary; this one matches the kernels that the model is compared with.
+/// Tick counter (`jiffies`) at t = 0: a kernel boots with 2 to the 32 less 300 s, and at t = 0 a kernel in virtual time
+/// has run for two seconds. The phase is arbitrary; this one matches the kernels that the model is compared with.
 const BEGAN: u64 = (1 << 32) - 300 * 250 + 2 * 250;
 
-/// Tick that contains the time.
+/// Number of whole ticks up to `at`.
 pub fn ticks(at: Time) -> u64 {
     at.as_nanos() / TICK.as_nanos()
 }

@@ -1,10 +1,9 @@
-//! TCP connection: one sending and one receiving half, opening and closing. It adds ACKs to the sender's
-//! segments and computes sizes on the wire.
+//! TCP connection (type [`Connection`]): sender and receiver, handshake and FIN, ACKs on data segments, ECN flags,
+//! segment lifetimes, PSH, and sizes on the wire.
 //!
-//! Two-way, it opens with SYN, SYN-ACK, ACK and closes with a FIN in each direction (RFC 9293 sections 3.5,
-//! 3.6). Not modelled: simultaneous open, and TIME-WAIT, since ports are never reused. One-way, as in the
-//! simulators of 2001, a bare SYN packet is acknowledged like data, data flow in one direction and nothing is
-//! closed.
+//! A two-way connection opens with SYN, SYN-ACK, ACK and closes with a FIN in each direction (RFC 9293 sections 3.5,
+//! 3.6). Not modelled: simultaneous open, and TIME-WAIT, since ports are never reused. A one-way connection, as in
+//! the simulators of 2001, acknowledges a SYN like data, sends data in one direction and has no FIN.
 
 use super::config::{Config, Handshake, HandshakeAck, Lifetime, Push};
 use super::ecn::{self, Ecn};
@@ -28,20 +27,20 @@ pub use crate::endpoint::Role;
 pub struct Connection {
     config: Arc<Config>,
     role: Role,
-    /// The sending half.
+    /// Sender of this end's data.
     pub sender: Sender,
-    /// The receiving half.
+    /// Receiver of the peer's data.
     pub receiver: Receiver,
     /// Whether the peer's SYN has arrived.
     peer_open: bool,
-    /// End of the peer's FIN, once it has arrived, in order or not.
+    /// One past the sequence number of the peer's FIN, once the FIN has arrived, in order or not.
     fin_end: Option<u64>,
-    /// Whether everything up to the peer's FIN has arrived in order.
+    /// Whether all the peer's data and its FIN have arrived in order.
     peer_fin: bool,
 }
 
 impl Connection {
-    /// A closed connection.
+    /// A connection that is not open yet.
     pub fn new(config: impl Into<Arc<Config>>, role: Role) -> Self {
         let config = config.into();
         Connection {
@@ -83,7 +82,7 @@ impl Connection {
         }
     }
 
-    /// Limits the offered window to the share of `flow` in the host's window.
+    /// Limits the offered window to this connection's share of the host's receive window, as one of flow `flow`.
     pub fn manage(&mut self, manager: &WindowManager, flow: usize) {
         self.receiver.manage(manager.join(flow, self.config.mss));
     }
@@ -98,7 +97,7 @@ impl Connection {
         self.sender.leave_macroflow();
     }
 
-    /// Sends as far as the windows allow, after the application wrote or closed.
+    /// Sends data and FIN within the windows, and a window update if one is pending.
     pub fn transmit(&mut self, io: &mut Io<'_>) {
         let first = io.out.len();
         let update = self.receiver.take_update();
@@ -127,7 +126,7 @@ impl Connection {
     #[inline(always)] // hot path from host to sender and back
     pub fn on_packet(&mut self, io: &mut Io<'_>, segment: &Segment, packet: u64, ecn: u8) {
         if segment.rst {
-            return; // connections are never aborted by RST here; a stray reset is ignored
+            return; // RST is ignored: the model has no abort by RST
         }
         let first = io.out.len();
         let opens = segment.syn && !self.peer_open;
@@ -196,20 +195,20 @@ impl Connection {
         }
     }
 
-    /// A segment that occupies sequence numbers fails PAWS.
+    /// Whether a segment with data, SYN or FIN fails PAWS.
     #[inline(always)]
     fn is_old(&self, now: Time, segment: &Segment) -> bool {
         segment.end() > segment.seq && self.peer_open && self.receiver.fails_paws(now, segment)
     }
 
-    /// Whether a segment that has come would be dropped with bytes that had not come before.
+    /// Whether a received segment would fail PAWS although it contains new bytes.
     #[inline(always)]
     pub(super) fn discards(&self, now: Time, segment: &Segment) -> bool {
         self.is_old(now, segment) && !self.receiver.has(segment.seq, segment.end())
     }
 
     //= RFC 7323 section 5.3 step R1: an acknowledgement is sent, and the segment is dropped
-    /// A segment fails PAWS.
+    /// Discards a segment that fails PAWS, and sends an ACK.
     #[cold]
     fn discard_old(&mut self, io: &mut Io<'_>, segment: &Segment, packet: u64) {
         self.receiver.discard_old(segment);
@@ -222,7 +221,7 @@ impl Connection {
         self.acknowledge(io);
     }
 
-    /// Sends the ACK of the SYN-ACK before the first data, with `handshake-ack = "alone"`.
+    /// With `handshake-ack = "alone"`, sends a pure ACK of the SYN-ACK ahead of the first data segment.
     #[cold]
     fn acknowledge_opening(&mut self, io: &mut Io<'_>, first: usize) {
         if self.role == Role::Active && self.config.opening.ack == HandshakeAck::Alone && !self.one_way() {
@@ -234,7 +233,7 @@ impl Connection {
         }
     }
 
-    /// Runs all timers that have expired.
+    /// Processes all expired timers of sender and receiver.
     pub fn on_timeout(&mut self, io: &mut Io<'_>) {
         if self.sender.next_timeout() <= io.now {
             let first = io.out.len();
@@ -254,7 +253,7 @@ impl Connection {
         self.complete(io, first);
     }
 
-    /// Earliest deadline of both halves.
+    /// Expiry of the earliest timer of sender and receiver.
     pub fn next_timeout(&self) -> Time {
         self.sender.next_timeout().min(self.receiver.next_timeout())
     }
@@ -264,7 +263,7 @@ impl Connection {
         self.sender.done() && (self.one_way() || self.peer_fin)
     }
 
-    /// Sends the current ACK again.
+    /// Sends the latest ACK again.
     pub fn answer(&mut self, io: &mut Io<'_>) {
         if self.peer_open && self.sender.max_sent() > 0 {
             self.acknowledge(io);
@@ -321,7 +320,8 @@ impl Connection {
         }
     }
 
-    /// Sets the lifetime of data segments from `first` on to the current RTO.
+    /// Sets the lifetime of data segments from index `first` on: the current RTO, plus SRTT with
+    /// [`Lifetime::RtoAndRtt`].
     #[cold]
     fn limit_lives(&self, io: &mut Io<'_>, first: usize) {
         let rto = &self.sender.tcb.rto;
@@ -345,7 +345,7 @@ impl Connection {
             out.body.push = so_many == group || ends;
             so_many %= group;
         }
-        // A remainder of more than one segment is a group too.
+        // The last segments, if more than one, form a group although it is not full.
         if so_many > 1
             && let Some(last) = io.out.iter_mut().skip(first).rfind(|out| out.body.len > 0)
         {
@@ -353,13 +353,13 @@ impl Connection {
         }
     }
 
-    /// Puts the ACK on the sender's segments.
+    /// Adds acknowledgement number, SACK blocks and timestamps to the sender's segments from index `first` on.
     fn piggyback(&mut self, io: &mut Io<'_>, first: usize) {
         if io.out.iter().skip(first).any(|out| out.body.len > 0) {
             self.receiver.on_own_data(io.now);
         }
         let ack = self.receiver.acknowledge(io.now, self.config.timestamps);
-        // SACK blocks are sent once, with the first of several segments.
+        // Only the first of several segments carries the SACK blocks.
         let mut report = ack.sack;
         for out in io.out.iter_mut().skip(first) {
             let segment = &mut out.body;

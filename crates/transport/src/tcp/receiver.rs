@@ -19,20 +19,20 @@ use linux::{ArrivedSegment, Linux};
 use shared_window::Shared;
 pub use shared_window::{Aggregate, FlowState, WindowManager, WindowShare};
 
-/// The receiving half of a connection.
+/// Receiver of a connection's data.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     config: ReceiverConfig,
     sack: bool,
-    /// Offered window if the application reads at once; otherwise the size of the buffer, bytes.
+    /// Receive buffer, bytes; also the offered window while the application reads at once.
     window: u32,
     /// Window scale: the offered window is a multiple of 2^shift.
     shift: u32,
-    /// Bytes waiting to be read, if the application does not read at once.
+    /// Bytes in order that the application has not read; none: the application reads at once.
     unread: Option<u64>,
-    /// One past the last byte ever offered; meaningful while bytes wait.
+    /// Right edge: one past the last byte ever offered. Maintained only while the application reads slowly.
     edge: u64,
-    /// A window update is due.
+    /// A window update is to be sent.
     update: bool,
     least_update: u64,
     /// Next byte expected.
@@ -46,9 +46,9 @@ pub struct Receiver {
     /// Full-sized segments not yet acknowledged, at least one per segment received.
     unacked: u32,
     mss: u64,
-    /// Quick ACKs left.
+    /// Number of initial segments still to be acknowledged at once (RFC rules).
     quick: u32,
-    /// Delayed-ACK timeout (ATO), if it adapts.
+    /// Adaptive delayed-ACK timeout (ATO); unused if `ack_delay_min` is zero.
     patience: Span,
     /// Arrival time of the last data.
     last_data: Option<Time>,
@@ -56,10 +56,10 @@ pub struct Receiver {
     ack_due: Time,
     /// Timestamp to echo (TS.Recent).
     echo: Option<Time>,
-    /// Arrival time of that timestamp.
+    /// Arrival time of the segment that carried TS.Recent.
     echo_at: Time,
     last_ack_sent: u64,
-    /// Retransmit flag of the first segment not yet acknowledged, which the next ACK answers.
+    /// Retransmit flag of the first segment since the last ACK; the next ACK echoes it.
     resent: bool,
     /// State of the rules taken from Linux.
     linux: Option<Box<Linux>>,
@@ -76,22 +76,22 @@ pub enum Answer {
     Twice,
     /// Delay the ACK.
     Later,
-    /// No ACK: the segment carried nothing.
+    /// No ACK: the segment occupied no sequence numbers.
     None,
 }
 
-/// Result of a data segment's arrival.
+/// Result of a received segment with data, SYN or FIN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
     /// ACK decision.
     pub answer: Answer,
-    /// Nothing in it was new.
+    /// The segment contained no new data.
     pub duplicate: bool,
-    /// Bytes that became readable.
+    /// Sequence numbers that are now in order: bytes, SYN and FIN.
     pub delivered: u64,
 }
 
-/// Maximum number of out-of-order ranges; more holes indicate a misbehaving peer.
+/// Maximum number of out-of-order ranges; data beyond are discarded.
 const MAX_HELD: usize = 4096;
 
 impl Receiver {
@@ -133,7 +133,8 @@ impl Receiver {
         }
     }
 
-    /// Takes over the options of `fresh` before anything was received; the application's reading is kept.
+    /// Replaces this receiver by `fresh`, before any data arrive. Keeps unread bytes and the share of the host's
+    /// window.
     pub(super) fn start_anew(&mut self, fresh: Receiver) {
         let (unread, shared) = (self.unread, self.shared.take());
         *self = fresh;
@@ -151,7 +152,7 @@ impl Receiver {
         self.ack_due
     }
 
-    /// Processes a segment that occupies sequence numbers.
+    /// Processes a segment with data, SYN or FIN.
     #[inline(always)] // the connection's only call
     pub fn receive(&mut self, now: Time, segment: &Segment, rto: &RtoTimer) -> Arrival {
         let (seq, end) = (segment.seq, segment.end());
@@ -232,7 +233,7 @@ impl Receiver {
         }
     }
 
-    /// Occupancy of a growing buffer; zero without one.
+    /// Occupancy of the receive buffer. Out-of-order data count only under the Linux rules.
     #[inline]
     fn kept(&self) -> BufferOccupancy {
         let held: &[Block] = if self.linux.is_some() { &self.held } else { &[] };
@@ -240,21 +241,22 @@ impl Receiver {
         BufferOccupancy { unread: self.unread.unwrap_or(0), held: bytes, ranges: held.len() as u64 }
     }
 
-    /// Runs an expired timer; the caller then sends an ACK.
+    /// Updates the Linux delayed-ACK timeout after an expiry; the caller then sends an ACK.
     pub(super) fn on_timeout(&mut self, now: Time, rto: &RtoTimer) {
         if let Some(quick) = self.linux.as_mut().and_then(|l| l.quick.as_mut()) {
             quick.on_timeout(now, rto);
         }
     }
 
-    /// Notes that this end sends data.
+    /// Under the Linux ACK rules, detects an interactive session: this end sends data.
     pub(super) fn on_own_data(&mut self, now: Time) {
         if let Some(quick) = self.linux.as_mut().and_then(|l| l.quick.as_mut()) {
             quick.on_own_data(now);
         }
     }
 
-    /// Processes the timestamp of a segment without data.
+    /// Processes the timestamp of a segment without data (RFC 7323 rule only), and starts the RTT round of a Linux
+    /// receive buffer.
     pub(super) fn read_peer_options(&mut self, now: Time, segment: &Segment) {
         if let Some(buffer) = self.linux.as_mut().and_then(|l| l.buffer.as_mut()) {
             buffer.open(now, self.next);
@@ -334,7 +336,7 @@ impl Receiver {
         }
     }
 
-    /// Records the first duplicate part of a segment: all of it, or one contiguous range.
+    /// Records the first contiguous duplicate range of a segment as the DSACK block to send.
     fn note_repeated(&mut self, seq: u64, end: u64) {
         let repeated = if seq < self.next {
             //= RFC 2883 section 4.2.1: of a partly new segment, the duplicate part
@@ -351,7 +353,7 @@ impl Receiver {
         }
     }
 
-    /// Whether all of a range has come.
+    /// Whether the whole range has been received.
     #[inline(always)]
     pub(super) fn has(&self, seq: u64, end: u64) -> bool {
         end <= self.next || self.holds(seq, end)
@@ -361,10 +363,10 @@ impl Receiver {
         self.held.iter().any(|b| b.left <= seq && end <= b.right)
     }
 
-    /// Adds a range to the out-of-order ranges, and reports it first.
+    /// Merges a range into the out-of-order ranges and makes the result the first SACK block.
     fn hold(&mut self, seq: u64, end: u64) {
         if self.held.len() >= MAX_HELD {
-            return; // dropped, as a receiver short of memory may do
+            return; // discarded: a receiver may discard out-of-order data
         }
         let from = self.held.partition_point(|b| b.right < seq);
         let to = self.held.partition_point(|b| b.left <= end);
@@ -377,7 +379,7 @@ impl Receiver {
         self.report(merged);
     }
 
-    /// On a duplicate of out-of-order data, reports its range first again.
+    /// For a duplicate of out-of-order data, makes the range that contains it the first SACK block.
     fn touch(&mut self, seq: u64, end: u64) {
         if let Some(&b) = self.held.iter().find(|b| b.left <= seq && end <= b.right) {
             self.report(b);
@@ -408,13 +410,13 @@ impl Receiver {
         self.reported.retain(|b| b.right > next);
     }
 
-    /// Builds the ACK to be sent now. The connection sets its `seq`.
+    /// Builds a pure ACK with its SACK blocks. The connection sets `seq`.
     pub fn acknowledge(&mut self, now: Time, timestamps: bool) -> Segment {
         let bare = self.acknowledge_bare(now, timestamps);
         if self.has_report() { Segment { sack: self.take_report(timestamps), ..bare } } else { bare }
     }
 
-    /// Builds the ACK without its SACK blocks, which most ACKs do not have.
+    /// Builds a pure ACK without SACK blocks: most ACKs have none.
     #[inline(always)]
     pub(super) fn acknowledge_bare(&mut self, now: Time, timestamps: bool) -> Segment {
         if let Some(shared) = &mut self.shared {
@@ -472,7 +474,7 @@ impl Receiver {
         if syn && self.shift > 0 { offered.min(MOST_UNSCALED) } else { offered }
     }
 
-    /// Largest window that can ever be offered, bytes; it determines the window scale.
+    /// Largest window that can ever be offered, bytes.
     pub fn largest_window(&self) -> u32 {
         match self.linux.as_ref().and_then(|l| l.buffer.as_ref()) {
             Some(buffer) => MOST_UNSCALED << buffer.shift(),
@@ -532,7 +534,7 @@ impl Receiver {
         }
     }
 
-    /// The application reads at most `bytes`; returns the number read.
+    /// Reads at most `bytes` for the application; returns the number read.
     pub(super) fn read(&mut self, bytes: u64) -> u64 {
         let Some(unread) = self.unread else { return 0 };
         let took = unread.min(bytes);
@@ -548,23 +550,23 @@ impl Receiver {
         took
     }
 
-    /// After a read: whether a growing buffer has a window update to send.
+    /// Whether a read from a Linux receive buffer requires a window update.
     fn reading_asks(&mut self) -> bool {
         let (kept, next, acked) = (self.kept(), self.next, self.last_ack_sent);
         self.linux.as_mut().is_some_and(|l| l.on_read(l.latest, next, acked, kept))
     }
 
-    /// Whether a window update is due; clears the flag.
+    /// Whether a window update is to be sent; clears the flag.
     pub(super) fn take_update(&mut self) -> bool {
         std::mem::take(&mut self.update)
     }
 }
 
-/// Largest value of the window field.
+/// Largest value of the window field without scaling, bytes.
 const MOST_UNSCALED: u32 = 65_535;
 
-/// The window as the header can carry it, and its scale. Without scaling at most 65535 bytes, with it a
-/// multiple of a power of two. The one-way model has no wire format.
+/// Window rounded down to a value that the TCP header can carry, in bytes, and the window scale (shift count). Without
+/// scaling at most 65535 bytes. The one-way model has no wire format and no limit.
 fn on_the_wire(window: u32, config: &Config) -> (u32, u32) {
     if config.opening.handshake == Handshake::OneWay || window <= MOST_UNSCALED {
         return (window, 0);
@@ -577,7 +579,8 @@ fn on_the_wire(window: u32, config: &Config) -> (u32, u32) {
     ((window >> shift).min(MOST_UNSCALED) << shift, shift)
 }
 
-/// True if the segment was the next one and no out-of-order data followed it.
+/// True if the segment was the next expected one and filled no gap. `before`, `after`: next byte expected
+/// before and after its arrival.
 fn delivered_in_order(seq: u64, end: u64, before: u64, after: u64) -> bool {
     seq <= before && end > before && after == end
 }

@@ -1,8 +1,8 @@
 //! Streaming of media (catalogue RT-13; 3GPP TS 22.105 section 5.4): a source that adapts its rate, a player with a
 //! playout buffer, a user who moves the play point.
 //!
-//! Media are cut into frames of one duration. The source fills the buffer faster than the media play, and then follows them.
-//! Where the transport knows lifetimes a frame has one, until the player needs it: it is sent again while the buffer lasts.
+//! Media are cut into frames of one duration. The source fills the playout buffer faster than the media play, then sends at the
+//! speed of the media. On transports with message lifetimes, the lifetime of a frame ends when the player needs the frame.
 
 mod player;
 mod sink;
@@ -22,15 +22,15 @@ pub struct Streaming {
     pub rates: Vec<u64>,
     /// Duration of a frame, above zero.
     pub frame: Span,
-    /// Frames of the media.
+    /// Number of frames of the media.
     pub frames: u64,
-    /// Media in the buffer at which the player starts.
+    /// Duration of media in the buffer at which the player starts.
     pub buffer: Span,
-    /// Most media in the buffer, at least `buffer`.
+    /// Maximum duration of media in the buffer; at least `buffer`.
     pub holds: Span,
     /// Speed at which the source fills the buffer, relative to that of the media; at least 1.
     pub fill: f64,
-    /// The source changes the rate by the feedback of the transport.
+    /// The source adapts the rate to the feedback of the transport.
     pub adapts: bool,
     /// Moves of the play point, in order of time.
     pub jumps: Vec<Jump>,
@@ -41,9 +41,9 @@ pub struct Streaming {
 /// A move of the play point by the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Jump {
-    /// When, after the start of the flow.
+    /// Time of the jump, after the start of the flow.
     pub at: Span,
-    /// Play point afterwards.
+    /// Play point after the jump.
     pub to: Span,
 }
 
@@ -64,7 +64,7 @@ impl Streaming {
     }
 }
 
-/// What a frame is, out of band: number, rate, and after how many jumps it was sent.
+/// Out-of-band description of a frame: number, rate, and number of jumps before its transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Label {
     frame: u64,

@@ -1,14 +1,14 @@
 //! Player of streamed media: playout buffer, start-up, stalls, missing frames, jumps.
 //!
-//! It starts when the buffer holds the target, or when nothing more has come for as long as the target plays. A missing frame
-//! is skipped at its time while later ones wait; an empty buffer stalls the player. The target doubles with each stall, up
-//! to what the buffer holds, and halves after half a minute without one.
+//! The player starts when the buffer contains the target duration, or when no frame has arrived for that duration. It
+//! skips a missing frame if later frames are in the buffer; an empty buffer stalls the player. The target doubles with
+//! each stall, up to the size of the buffer, and halves after 30 s without a stall.
 
 use super::Streaming;
 use base::{Span, Time};
 use std::collections::BTreeMap;
 
-/// Undisturbed play after which the target is halved.
+/// Duration of play without a stall after which the target is halved.
 const CALM: Span = Span::from_secs(30);
 
 /// Why the player waits.
@@ -31,26 +31,26 @@ enum State {
     Done(Time),
 }
 
-/// What the user has seen.
+/// Statistics of the playback.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Played {
     /// From the start to the first frame.
     pub startup: Option<Span>,
-    /// Stalls after which play went on, and their time.
+    /// Number of stalls after which play continued.
     pub stalls: u64,
-    /// Time of these stalls.
+    /// Total duration of these stalls.
     pub stalled: Span,
-    /// Frames played, and their bits.
+    /// Number of frames played.
     pub frames: u64,
     /// Bits of the frames played.
     pub bits: f64,
-    /// Frames that were not there at their time.
+    /// Frames not in the buffer at their playout time.
     pub missed: u64,
-    /// Frames that arrived after their time.
+    /// Frames that arrived after their playout time.
     pub late: u64,
-    /// Frames for which the buffer had no room, or which came twice.
+    /// Frames discarded because the buffer was full, and duplicates.
     pub discarded: u64,
-    /// From each jump until play went on.
+    /// For each jump, time until play continued.
     pub jumps: Vec<Span>,
 }
 
@@ -85,18 +85,18 @@ impl Player {
         }
     }
 
-    /// The user asks for the stream.
+    /// Starts to wait for frames: the user requests the stream.
     pub fn start(&mut self, now: Time) {
         if self.state == State::Off {
             self.state = State::Fills { wait: Wait::Start, since: now, heard: now };
         }
     }
 
-    /// What the user has seen.
+    /// Statistics of the playback so far.
     pub fn played(&self) -> &Played {
         &self.played
     }
-    /// When the last frame was over.
+    /// Time at which the last frame ended; none before.
     pub fn done(&self) -> Option<Time> {
         if let State::Done(at) = self.state { Some(at) } else { None }
     }
@@ -130,7 +130,7 @@ impl Player {
         self.try_start(now);
     }
 
-    /// Time has passed.
+    /// Advances playback to `now`.
     pub fn advance(&mut self, now: Time) {
         self.play_until(now, true);
         self.try_start(now);
@@ -157,7 +157,7 @@ impl Player {
         here
     }
 
-    /// When it has something to do.
+    /// Time of the player's next event.
     pub fn next_timeout(&self) -> Time {
         match self.state {
             State::Plays { due } => due,

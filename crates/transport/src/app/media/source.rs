@@ -1,9 +1,9 @@
 //! Source of streamed media: frame schedule, lifetimes, rate adaptation.
 //!
-//! Rule of the rate (own choice; the overview asks only that a source adapts): one step down when the transport tells of a
-//! major loss, gives a frame up, or has one outstanding for longer than half of the buffer; one step up after a time
-//! without such signs while little is outstanding. The time doubles for a rate after each step to it that did not last. After
-//! a change, signs count once everything sent before it has left.
+//! Rule of the rate (own choice; the overview asks only that a source adapts): one step down when the transport reports a
+//! major loss, abandons a frame, or has a frame outstanding for longer than half of the buffer; one step up after a time
+//! without such signs while few data are outstanding. That time doubles for a rate after each step up to the rate that
+//! failed. After a change, signs from frames sent before the change do not count.
 
 use super::super::connections::{MessageLog, MessageMark};
 use super::super::message::{Message, MessageEvent, MessageId};
@@ -30,7 +30,7 @@ struct Adaptation {
     since: Time,
     /// The last change was a step up.
     rose: bool,
-    /// For each rate, how many steps to it did not last.
+    /// For each rate, number of steps up to the rate that failed.
     failures: Vec<u32>,
     changes: u64,
     /// Half of the buffer.
@@ -47,7 +47,7 @@ impl Adaptation {
         (self.level, self.changed, self.since, self.rose) = (level, now, now, rose);
         self.changes += 1;
     }
-    /// A sign that the rate is too high.
+    /// Processes a sign that the rate is too high.
     fn fall(&mut self, now: Time) {
         if self.level == 0 || now.since(self.changed) < SETTLE.max(self.half) && !self.rose {
             return;
@@ -141,7 +141,7 @@ impl MediaSource {
         self.base + Span::from_nanos(filling.max(media.saturating_sub(self.plan.buffer.as_nanos())))
     }
 
-    /// When the player needs a frame, estimated by the source: playback begins when the buffer is filled.
+    /// Time at which the player needs a frame, estimated by the source: playback begins when the buffer is filled.
     fn needed(&self) -> Time {
         let filled = self.plan.buffer.as_nanos() as f64 / self.plan.fill.max(1.0);
         self.base + Span::from_nanos(filled as u64) + self.media(self.next)

@@ -1,7 +1,7 @@
 //! RTO adaptation after a spurious timeout (catalogue EI-13 to EI-17).
 //!
-//! The options of "Responding" section III.C for a more conservative timer (catalogue EI-13 to EI-17). None
-//! changes the estimator itself.
+//! The options of "Responding" section III.C make the retransmission timer more conservative: a kept back-off, a larger
+//! minimum RTO, or a new estimate from the next RTT sample.
 
 use super::RtoTimer;
 use crate::recovery::config::Adapt;
@@ -17,9 +17,9 @@ pub(super) struct Learned {
     pub(super) reached: u32,
     /// Addition to the minimum RTO.
     pub(super) longer: Span,
-    /// Smoothed length of the delays.
+    /// Smoothed RTT of delayed segments (`smoothed-delay`).
     delay: Option<Span>,
-    /// The next sample re-initialises the estimator.
+    /// The next RTT sample re-initialises the estimator (`reseed`).
     reseed: bool,
 }
 
@@ -30,7 +30,7 @@ pub struct AdaptedRto {
     pub kept: u32,
     /// Addition to the minimum RTO (`min++` and its variants).
     pub longer: Span,
-    /// Smoothed length of the delays (`smoothed-delay`).
+    /// Smoothed RTT of delayed segments (`smoothed-delay`).
     pub delay: Option<Span>,
 }
 
@@ -61,7 +61,7 @@ impl RtoTimer {
                     self.sample(rtt);
                 }
             }
-            // The present sample may have reset the back-off; it is restored.
+            // The sample of this ACK may have reset the back-off: restores it.
             Adapt::KeepBackoff => {
                 self.learned.kept = self.learned.reached;
                 self.backoff = self.backoff.max(self.learned.kept);
@@ -106,8 +106,8 @@ impl RtoTimer {
         self.learned.longer = longer.min(self.config.max);
     }
 
-    /// Resets the adapted state after a genuine timeout. The back-off of that timeout itself ends as usual;
-    /// if it was reset already, none remains.
+    /// Resets the adapted state after a genuine timeout. The back-off of that timeout is reset as usual; if it was
+    /// reset before, the back-off factor becomes 1.
     pub fn adapt_to_genuine(&mut self) {
         if self.backoff == self.learned.kept {
             self.backoff = 1;

@@ -9,10 +9,10 @@ use super::{Reason, Window};
 use crate::tcp::config::{Config, EcnBackoff};
 
 //= RFC 8511 section 3: ssthresh is 0.8 times FlightSize, at least two segments
-/// Factor left of the flight with Reno.
+/// Fraction of the flight that remains after a mark, Reno.
 pub const RENO: f64 = 0.8;
 //= RFC 8511 section 3.1: CUBIC was found to gain with 0.85, where a loss leaves 0.7
-/// Factor left of the flight with CUBIC.
+/// Fraction of the flight that remains after a mark, CUBIC.
 pub const CUBIC: f64 = 0.85;
 
 /// Whether marks reduce the window less than losses.

@@ -22,7 +22,7 @@ use base::{Span, Time, named};
 const HIGH_GAIN: f64 = 2.885_390_081_777_927;
 // draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.4.2: probe, drain, and cruise for six
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// cwnd gain in ProbeBW: room for delayed and aggregated ACKs (section 4.2.3.2).
+/// cwnd gain in ProbeBW, above 1 because of delayed and aggregated ACKs (section 4.2.3.2).
 const CWND_GAIN: f64 = 2.0;
 /// Window of the maximum-rate filter, rounds (section 4.1.1.3).
 const RATE_ROUNDS: usize = 10;
@@ -42,9 +42,9 @@ named! {
         Startup = "startup",
         /// Drain: empties the queue built in Startup.
         Drain = "drain",
-        /// ProbeBW: paces at the estimate, and probes for more every eight RTTs.
+        /// ProbeBW: paces at the estimated bandwidth, and probes for more bandwidth every eight RTTs.
         ProbeBw = "probe-bw",
-        /// ProbeRTT: a small flight, to measure the minimum RTT.
+        /// ProbeRTT: reduces the flight to four segments, to measure the minimum RTT.
         ProbeRtt = "probe-rtt",
     }
 }
@@ -94,7 +94,7 @@ impl Bbr {
     pub fn rate(&self) -> f64 {
         self.0.rate()
     }
-    /// Estimated minimum RTT, once there is one.
+    /// Estimated minimum RTT; none before the first sample.
     pub fn least_rtt(&self) -> Option<Span> {
         self.0.least_rtt
     }

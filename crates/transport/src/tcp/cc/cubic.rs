@@ -1,7 +1,7 @@
 //! CUBIC congestion control (RFC 9438).
 //!
 //! The window is a cubic function of the time since the last reduction, with its plateau at the window of the
-//! last loss. It never grows more slowly than Reno's would (RFC 9438; Ha, Rhee, Xu 2008).
+//! last loss. The window never grows more slowly than that of Reno (RFC 9438; Ha, Rhee, Xu 2008).
 //!
 //! Windows are in segments and times in seconds here, as in the RFC. An ACK of n segments counts n times, so
 //! that delayed ACKs do not slow the growth.
@@ -15,7 +15,7 @@ use base::{Span, Time};
 
 /// C, segments per cubic second (RFC 9438 section 5).
 pub const C: f64 = 0.4;
-/// Factor of the window at a reduction (RFC 9438 section 4.6).
+/// Fraction of the window that remains after a reduction (RFC 9438 section 4.6).
 pub const BETA: f64 = 0.7;
 //= RFC 9438 section 4.3: alpha_cubic = 3 (1 - beta) / (1 + beta), Reno's rate with this beta
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
@@ -43,7 +43,7 @@ pub struct Cubic {
     slow_start: SlowStarter,
     memory: Memory,
     saved: Option<Memory>,
-    /// Replaces all fields above; boxed, so that senders without it stay small.
+    /// State of CUBIC in Linux arithmetic, used in place of all other fields; boxed, so that other senders stay small.
     linux: Option<Box<CubicLinux>>,
 }
 

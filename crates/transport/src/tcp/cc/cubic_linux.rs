@@ -1,10 +1,10 @@
 //! CUBIC in the integer arithmetic of Linux.
 //!
 //! The curve of RFC 9438 in whole segments and clock ticks, computed as acknowledged segments per segment of
-//! growth. It looks ahead by the minimum RTT, not by the smoothed one. Before the first loss the window grows
+//! growth. The target is the curve one minimum RTT ahead, not one smoothed RTT. Before the first loss the window grows
 //! by at least 5 % per RTT; growth is at most half of the window per RTT.
 //!
-//! The rules are those of 6.12 (net/ipv4/tcp_cubic.c: `bictcp_update`, `cubictcp_recalc_ssthresh`,
+//! The rules are those of Linux 6.12 (net/ipv4/tcp_cubic.c: `bictcp_update`, `cubictcp_recalc_ssthresh`,
 //! `cubictcp_acked`, `cubictcp_state`, `cubictcp_cwnd_event`; net/ipv4/tcp_cong.c: `tcp_slow_start`,
 //! `tcp_cong_avoid_ai`). The exit from slow start is in [`super::hystart`].
 
@@ -19,7 +19,7 @@ const HZ: u64 = 1_000_000_000 / TICK.as_nanos();
 /// Time unit of the curve: 1/1024 s; its scale is 410/1024 segments per cubic second.
 const UNIT: u64 = 1024;
 const SCALE: u64 = 410;
-/// Factor of the window at a reduction, in 1024ths.
+/// Fraction of the window that remains after a reduction, 1024ths.
 const BETA: u64 = 717;
 /// Eight times the segments acknowledged for which Reno's estimate grows by one, over the window.
 const FRIENDLY: u64 = 8 * (UNIT + BETA) / 3 / (UNIT - BETA);
@@ -30,7 +30,7 @@ const LEAST_GROWTH: u64 = 20;
 /// RTT samples are ignored for this long after a reduction, ticks.
 const SETTLES: u64 = HZ;
 
-/// State of CUBIC as Linux keeps it.
+/// State of CUBIC in Linux.
 #[derive(Clone, Copy, Debug)]
 pub struct CubicLinux {
     fast_convergence: bool,

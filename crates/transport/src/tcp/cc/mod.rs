@@ -1,6 +1,7 @@
-//! Congestion control: cwnd, ssthresh, and the list of algorithms.
+//! Congestion control: interface of an algorithm ([`CongestionAlgorithm`]), its inputs (ACK, reduction, delivery
+//! sample, loss), and the list of algorithms.
 //!
-//! cwnd and ssthresh, in bytes. One file per algorithm opens and reduces the window. The list at the end of
+//! One file per algorithm. The list at the end of
 //! this file is the only other place that names an algorithm (`docs/adding.md` shows how to add one).
 //!
 //! The sender owns the window. It calls the algorithm for each event, and the algorithm sets the window. An
@@ -57,7 +58,7 @@ pub struct Reduction {
     pub reason: Reason,
     /// Bytes that count as outstanding: the flight, or the usable window if `halving = "window"`.
     pub outstanding: f64,
-    /// Half of it as `halving` counts, bytes: in whole segments if `halving = "window"`.
+    /// Half of `outstanding`, bytes; in whole segments if `halving = "window"`.
     pub half: f64,
 }
 
@@ -66,19 +67,19 @@ pub struct Reduction {
 pub struct Delivery {
     /// Arrival time.
     pub now: Time,
-    /// Delivery-rate sample (`recovery::rate`), if anything was delivered.
+    /// Delivery-rate sample (`recovery::rate`), if there is a valid one.
     pub rate: Option<RateSample>,
     /// Bytes delivered on the connection so far, cumulatively or by SACK.
     pub delivered: u64,
     /// Bytes that this ACK delivered.
     pub fresh: u64,
-    /// Estimated bytes in flight after it.
+    /// Estimated bytes in flight after the ACK.
     pub flight: u64,
     /// RTT of the newest delivered segment, if it was sent once.
     pub rtt: Option<Span>,
     /// Loss recovery is in progress.
     pub recovering: bool,
-    /// Bytes in flight when the newest delivered segment was sent, itself included.
+    /// Bytes in flight when the newest delivered segment was sent, with this segment.
     pub sent_in_flight: u32,
     /// Bytes marked lost on the connection so far.
     pub lost: u64,
@@ -93,9 +94,9 @@ pub struct Delivery {
 pub struct Loss {
     /// Time of detection.
     pub now: Time,
-    /// Record of the segment at that time.
+    /// Record of the segment at detection.
     pub record: Record,
-    /// Bytes marked lost on the connection so far, itself included.
+    /// Bytes marked lost on the connection so far, with this segment.
     pub lost: u64,
     /// Bytes delivered on the connection so far.
     pub delivered: u64,
@@ -111,8 +112,7 @@ pub trait CongestionAlgorithm {
     /// Opens the window for an ACK outside of recovery.
     fn on_ack(&mut self, window: &mut Window, ack: &Acked);
 
-    /// RTT sample of an ACK that does not open the window, perhaps in recovery; such an ACK acknowledges
-    /// nothing new here.
+    /// Processes the RTT sample of an ACK that does not open the window, in recovery or not; `_ack.bytes` is 0.
     fn on_round_trip(&mut self, _window: &mut Window, _ack: &Acked) {}
 
     /// Returns the new ssthresh at a reduction, bytes. The sender applies a minimum of two segments, and sets
@@ -125,28 +125,28 @@ pub trait CongestionAlgorithm {
     /// Restores the saved state; the response has restored the window.
     fn restore(&mut self, _now: Time, _window: &mut Window) {}
 
-    /// The sender was idle for `_idle` although it could have sent; this time does not count.
+    /// Processes an idle period: `_idle` is the time without transmissions, which ends at `_now`.
     fn on_idle(&mut self, _now: Time, _idle: Span) {}
 
-    /// Processes a delivery sample before recovery sees the ACK; needs [`Control::wants_rates`].
+    /// Processes a delivery sample; called only with [`CongestionAlgorithm::wants_rates`].
     fn on_delivery(&mut self, _window: &mut Window, _delivery: &Delivery) {}
 
     /// Processes the loss of a segment. A recovery that marks losses calls it before the
-    /// [`Control::on_delivery`] of the ACK that revealed the loss. Elsewhere a segment counts as lost when it
-    /// is retransmitted. Needs [`Control::needs_losses`].
+    /// [`CongestionAlgorithm::on_delivery`] of the ACK that revealed the loss. With other recoveries a segment counts as lost
+    /// when it is retransmitted. Called only with [`CongestionAlgorithm::needs_losses`].
     fn on_lost(&mut self, _window: &Window, _loss: &Loss) {}
 
-    /// Whether it needs [`Control::on_lost`].
+    /// Whether the algorithm needs [`CongestionAlgorithm::on_lost`].
     fn needs_losses(&self) -> bool {
         false
     }
 
-    /// Whether it needs [`Control::on_delivery`] and thus the record of transmissions.
+    /// Whether the algorithm needs [`CongestionAlgorithm::on_delivery`], and thus send records.
     fn wants_rates(&self) -> bool {
         false
     }
 
-    /// Whether it sends below the estimated capacity on purpose, so that rate samples count as
+    /// Whether the algorithm sends below the estimated capacity on purpose. Rate samples then count as
     /// application-limited.
     fn holds_back(&self) -> bool {
         false

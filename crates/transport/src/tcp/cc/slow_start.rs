@@ -1,4 +1,4 @@
-//! Slow start exit shared by congestion controls.
+//! Variants of slow start, shared by congestion controls: standard, HyStart, HyStart++.
 //!
 //! Slow start ends with the first loss or earlier. A congestion control calls [`SlowStarter::on_ack`] while
 //! cwnd is below ssthresh.
@@ -11,11 +11,11 @@ use crate::tcp::config::{Config, SlowStart};
 /// Variants of slow start.
 #[derive(Clone, Copy, Debug)]
 pub enum SlowStarter {
-    /// Ends with a loss.
+    /// Slow start up to ssthresh or the first loss.
     Standard,
-    /// Ends when the RTT grows.
+    /// HyStart: ends when the RTT grows, or with a long ACK train.
     HyStart(HyStart),
-    /// Slows down when the RTT grows, then ends.
+    /// HyStart++: grows more slowly when the RTT grows, then ends.
     HyStartPlus(HyStartPlus),
 }
 

@@ -3,8 +3,8 @@
 
 use crate::tcp::config::{ByteCounting, Config};
 
-/// The congestion window. Fractions of a byte are kept: the additive increase of a large window is
-/// less than one.
+/// Congestion window and slow-start threshold. Values have fractions of a byte: the increase of a large window per ACK
+/// is less than one byte.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
     /// Congestion window, bytes.
@@ -15,7 +15,7 @@ pub struct Window {
     pub mss: f64,
     /// Byte counting of ACKs (RFC 3465).
     pub byte_counting: ByteCounting,
-    /// A timeout reduced the window, and it has not reached ssthresh since.
+    /// A timeout reduced the window, and cwnd has not reached ssthresh since.
     pub after_timeout: bool,
 }
 

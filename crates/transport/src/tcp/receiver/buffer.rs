@@ -1,34 +1,34 @@
 //! Receive buffer accounting and advertised window of Linux.
 //!
-//! The receive buffer is accounted in memory per packet, not in bytes of data. The offered window is the
-//! fraction of the buffer that data take in a packet's memory. It starts at half of a small buffer and grows
+//! The receive buffer counts memory per packet, not bytes of data. The offered window is the buffer size times
+//! the ratio of data to memory in a packet. The window starts at half of a small buffer and grows
 //! by two segments per segment received. The buffer grows with the bytes that the application reads per RTT
 //! (dynamic right-sizing, Fisk and Feng 2001).
 //!
-//! The rules are those of 6.12 (net/ipv4/tcp_input.c: `tcp_init_buffer_space`, `tcp_measure_rcv_mss`, `tcp_grow_window`,
+//! The rules are those of Linux 6.12 (net/ipv4/tcp_input.c: `tcp_init_buffer_space`, `tcp_measure_rcv_mss`, `tcp_grow_window`,
 //! `tcp_rcv_space_adjust`; net/ipv4/tcp_output.c: `tcp_select_initial_window`, `__tcp_select_window`, `tcp_select_window`).
 
 use crate::tcp::config::Config;
 use base::{Span, Time};
 
-/// Assumed fraction of data in a packet's memory before a full segment has arrived, 256ths.
+/// Assumed ratio of data to memory in a packet before a full segment has arrived, 256ths.
 const HALF: u64 = 128;
 /// Segments in the first estimate of the bytes read per RTT (`TCP_INIT_CWND`).
 const FIRST_ROUND: u64 = 10;
-/// Segments added to twice the bytes read, for small variations.
+/// Segments added to twice the bytes read per RTT, as a margin for small variations.
 const CUSHION: u64 = 16;
 /// The window scale covers at least this window, bytes (`net.core.rmem_max`).
 const SCALED_FOR: u64 = 212_992;
 
-/// Overhead of a packet's `struct sk_buff`, bytes; saved where it is merged with the packet before it.
+/// Size of a packet's `struct sk_buff`, bytes; freed when the packet is merged into the preceding one.
 const HEAD: u64 = 256;
 
 /// Occupancy of the receive buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BufferOccupancy {
-    /// Bytes in order that wait to be read.
+    /// Bytes in order that the application has not read.
     pub(super) unread: u64,
-    /// Bytes held out of order.
+    /// Bytes received out of order.
     pub(super) held: u64,
     /// Number of out-of-order ranges.
     pub(super) ranges: u64,
@@ -47,23 +47,28 @@ pub(super) struct Buffer {
     mss: u64,
     /// Memory per packet, bytes (`truesize`).
     packet: u64,
-    /// Buffer size and its limit, bytes (`sk_rcvbuf`, `tcp_rmem[2]`).
+    /// Buffer size, bytes (`sk_rcvbuf`).
     size: u64,
+    /// Maximum buffer size, bytes (`tcp_rmem[2]`).
     most: u64,
-    /// Fraction of it that is data, 256ths (`scaling_ratio`).
+    /// Ratio of data to memory in a packet, 256ths (`scaling_ratio`).
     ratio: u64,
-    /// Upper bounds of the offer, bytes: from the buffer, from the scenario, and the slow-start bound
-    /// (`rcv_ssthresh`).
+    /// Upper bound of the offered window from the buffer size, bytes.
     clamp: u64,
+    /// Upper bound of the offered window from the scenario, bytes.
     limit: u64,
+    /// Slow-start bound of the offered window, bytes (`rcv_ssthresh`).
     allowed: u64,
     shift: u32,
-    /// Last window offered, and the sequence number that it started from.
+    /// Last window offered, bytes.
     offered: u64,
+    /// Sequence number at which the last window offered starts.
     from: u64,
-    /// Bytes read per RTT; start of the current round, stream offset and time; none: not open.
+    /// Largest number of bytes read in one RTT so far.
     round: u64,
+    /// Sequence number up to which data were read when the current RTT round began.
     read: u64,
+    /// Start of the current RTT round; none: the connection is not open.
     began: Option<Time>,
 }
 
@@ -119,8 +124,8 @@ impl Buffer {
         memory * self.ratio / 256
     }
 
-    /// Free part of the buffer beside `kept`, bytes of data. Packets of one range are merged, and so are
-    /// those that wait to be read.
+    /// Free part of the buffer at occupancy `kept`, bytes of data. Packets of one out-of-order range are merged, and so
+    /// are unread packets.
     fn free(&self, kept: BufferOccupancy) -> u64 {
         if kept.is_empty() {
             return self.data(self.size);
@@ -138,7 +143,7 @@ impl Buffer {
         }
     }
 
-    /// Updates the fraction of data from the largest segment so far.
+    /// Updates the ratio of data to memory from a segment of `len` bytes, a new full size.
     pub(super) fn on_size(&mut self, len: u32) {
         let ratio = (u64::from(len) * 256 / self.packet).clamp(1, 255);
         if ratio != self.ratio {
@@ -148,7 +153,7 @@ impl Buffer {
         }
     }
 
-    /// Raises the offer after a segment of `len` bytes, with occupancy `kept`; returns whether it grew
+    /// Raises the slow-start bound after a segment of `len` bytes, with occupancy `kept`; returns whether it grew
     /// (`tcp_grow_window`).
     pub(super) fn grow(&mut self, len: u32, full: u32, kept: BufferOccupancy) -> bool {
         let room = self.clamp.min(self.free(kept)).min(self.limit).saturating_sub(self.allowed);
@@ -160,8 +165,8 @@ impl Buffer {
         true
     }
 
-    /// Growth in bytes: two segments if the packet holds its expected fraction of data, or if the buffer has
-    /// room for worse packets.
+    /// Growth in bytes: two segments if the packet has the expected ratio of data to memory, or if the buffer has
+    /// room for packets with a smaller ratio.
     fn step(&self, len: u64, full: u64) -> u64 {
         if self.data(self.packet) <= len {
             return 2 * self.mss;
@@ -176,7 +181,7 @@ impl Buffer {
         0
     }
 
-    /// Window that could be offered beside `kept`, and whether more than half of the buffer is used.
+    /// Window that could be offered at occupancy `kept`, and whether more than half of the buffer is used.
     pub(super) fn select(&self, kept: BufferOccupancy, full: u32) -> (u64, bool) {
         let all = self.data(self.size);
         let whole = self.clamp.min(all);
@@ -204,7 +209,7 @@ impl Buffer {
         window.div_ceil(1 << self.shift) << self.shift
     }
 
-    /// Sets the offer; the right edge never retreats.
+    /// Sets the offered window; its right edge never retreats. Returns whether more than half of the buffer is used.
     pub(super) fn offer(&mut self, next: u64, kept: BufferOccupancy, full: u32) -> bool {
         let left = self.edge().saturating_sub(next);
         let (window, crowded) = self.select(kept, full);
@@ -214,7 +219,8 @@ impl Buffer {
         crowded
     }
 
-    /// The application has read everything before `read`: once per RTT, adapts the buffer to the bytes read.
+    /// Adapts the buffer size to the bytes read, once per RTT (`trip`). The application has read all data before
+    /// `read`.
     pub(super) fn on_read(&mut self, now: Time, read: u64, next: u64, trip: Span) {
         let Some(began) = self.began else { return };
         if trip.is_zero() || now.since(began) < trip {

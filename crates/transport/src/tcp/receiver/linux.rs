@@ -1,7 +1,7 @@
-//! Receive path of Linux: segment size estimate, ACK decision, window.
+//! Linux rules of the TCP receiver: RTT and segment size estimates, ACK decision, offered window.
 //!
-//! Estimates the path's RTT and the peer's segment size. Decides when to send an ACK ([`super::quick`]) and
-//! which window to offer ([`super::buffer`]); either part may be left to the RFC rules.
+//! [`super::quick`] decides when to send an ACK, [`super::buffer`] chooses the offered window. The configuration can
+//! leave either to the RFC rules.
 
 use super::Answer;
 use super::buffer::{Buffer, BufferOccupancy};
@@ -11,18 +11,19 @@ use crate::tcp::config::{AckRules, Config, WindowGrowth};
 use base::tcp::Segment;
 use base::{Span, Time};
 
-/// Unit of timestamps: one millisecond.
+/// Tick of timestamps, nanoseconds: one millisecond.
 const STAMP: u64 = 1_000_000;
-/// Initial and least estimate of a full segment, bytes.
+/// Largest initial estimate of a full segment, bytes (`TCP_MSS_DEFAULT`).
 const FIRST_FULL: u32 = 536;
+/// Smallest estimate of a full segment, bytes (`TCP_MIN_MSS`).
 const LEAST_FULL: u32 = 88;
 
-/// Bytes per read call of the program.
+/// Bytes per read call of the application.
 const READ: u64 = 65_536;
 /// Packets in one merged skb: its own and 17 fragments (`MAX_SKB_FRAGS`).
 const MERGED: u64 = 18;
 
-/// Receiver state of the rules of Linux.
+/// State of the Linux rules of a receiver.
 #[derive(Clone, Debug)]
 pub(super) struct Linux {
     pub(super) quick: Option<Quick>,
@@ -36,7 +37,7 @@ pub(super) struct Linux {
     shorter: u32,
     /// The window was chosen with the ACK decision, before the application read.
     settled: bool,
-    /// Window of the first of two ACKs, before reading opened it for the second.
+    /// Window of the first of two ACKs (`Answer::Twice`), before a read opened the window.
     before: Option<u32>,
     /// Arrival time of the last segment, used when the application reads.
     pub(super) latest: Time,
@@ -47,32 +48,32 @@ pub(super) struct Linux {
 struct Trip {
     /// Eight times the smoothed RTT, microseconds.
     eight: u64,
-    /// Last echo used.
+    /// Last timestamp echo processed.
     echo: Option<Time>,
-    /// Start time of the window being measured, and its end.
+    /// Window being measured: start time, and sequence number one past its end.
     window: Option<(Time, u64)>,
 }
 
-/// A segment, and the stream position before and after it.
+/// A received segment, with sequence numbers and buffer occupancy before and after its arrival.
 pub(super) struct ArrivedSegment<'a> {
     pub(super) now: Time,
     pub(super) segment: &'a Segment,
     pub(super) before: u64,
     pub(super) next: u64,
-    /// Nothing in it was new.
+    /// The segment contained no new data.
     pub(super) duplicate: bool,
-    /// Occupancy of the buffer before it arrived.
+    /// Occupancy of the buffer before the segment arrived.
     pub(super) had: BufferOccupancy,
-    /// Occupancy after it arrived, before anything is read.
+    /// Occupancy of the buffer with the segment, before the application reads.
     pub(super) kept: BufferOccupancy,
-    /// The application reads everything at once.
+    /// The application reads all data as soon as they are in order.
     pub(super) is_read: bool,
     pub(super) acked: u64,
     pub(super) rto: &'a RtoTimer,
 }
 
 impl Linux {
-    /// State for the rules that the configuration takes from Linux, if any.
+    /// State of the Linux rules that the configuration selects; none if it selects none.
     pub(super) fn new(config: &Config) -> Option<Box<Linux>> {
         let own = &config.receiver;
         let buffer = (own.growth == WindowGrowth::Linux).then(|| Buffer::new(config));
@@ -120,7 +121,7 @@ impl Linux {
                 quick.on_data(now, window, self.full, came.rto);
             }
             if len >= 128 {
-                // Before data that it joins across a hole are moved.
+                // Out-of-order data that the segment makes contiguous still count as out of order.
                 self.grow(len, BufferOccupancy { unread: came.had.unread + u64::from(len), ..came.had });
             }
         } else if came.duplicate && came.segment.end() <= came.next {
@@ -136,14 +137,14 @@ impl Linux {
             }
             //= RFC 5681 section 3.2: without SACK, a duplicate ACK needs an unchanged window
             if self.sack && !came.duplicate {
-                // A segment that starts a range is counted afterwards.
+                // A segment that starts a new out-of-order range is not counted in the occupancy.
                 self.grow(len, if came.kept.ranges > came.had.ranges { came.had } else { came.kept });
             }
         }
         self.decide(came)
     }
 
-    /// ACK decision before the application reads, and after.
+    /// ACK decision for a segment: first before the application reads, then after the read.
     fn decide(&mut self, came: &ArrivedSegment<'_>) -> Answer {
         let delivered = came.next - came.before;
         let bytes = came.next - came.acked;
@@ -183,8 +184,8 @@ impl Linux {
         }
     }
 
-    /// Reads everything, `READ` bytes at a time. Returns whether another ACK is due beside the one already
-    /// decided (`said`).
+    /// Reads all data for the application, `READ` bytes per call. Returns whether the read requires an ACK. `said`: an
+    /// ACK is already to be sent for the segment itself.
     fn read_all(&mut self, came: &ArrivedSegment<'_>, said: bool) -> bool {
         let delivered = came.next - came.before;
         let trip = self.trip.span();
@@ -206,7 +207,7 @@ impl Linux {
         false
     }
 
-    /// The application has read, and the buffer holds `kept`; returns whether an ACK is due.
+    /// Processes a read that leaves the occupancy `kept`; returns whether to send an ACK.
     pub(super) fn on_read(&mut self, now: Time, next: u64, acked: u64, kept: BufferOccupancy) -> bool {
         let trip = self.trip.span();
         if let Some(buffer) = &mut self.buffer {
@@ -215,24 +216,24 @@ impl Linux {
         self.is_due(next, acked, kept) || self.opens(next, kept)
     }
 
-    /// Whether the read makes an ACK due (`tcp_cleanup_rbuf`).
+    /// Whether a read requires an ACK of received data (`__tcp_cleanup_rbuf`).
     fn is_due(&self, next: u64, acked: u64, kept: BufferOccupancy) -> bool {
         let full = self.full;
         self.quick.as_ref().is_some_and(|q| q.is_due_when_read(next - acked, full, kept.is_empty()))
     }
 
-    /// Whether the read has opened a window that had become small (`tcp_cleanup_rbuf`).
+    /// Whether a read has at least doubled a small offered window (`__tcp_cleanup_rbuf`).
     fn opens(&self, next: u64, kept: BufferOccupancy) -> bool {
         self.buffer.as_ref().is_some_and(|b| b.opens(next, kept, self.full))
     }
 
-    /// Remaining part of the offered window.
+    /// Part of the offered window above `next`, bytes.
     fn left(&self, next: u64) -> u32 {
         let left = self.buffer.as_ref().map_or(0, |b| b.edge().saturating_sub(next));
         u32::try_from(left).unwrap_or(u32::MAX)
     }
 
-    /// Chooses the window beside occupancy `kept`.
+    /// Sets the offered window at occupancy `kept`, for the next ACK.
     pub(super) fn settle(&mut self, next: u64, kept: BufferOccupancy) {
         if let Some(buffer) = &mut self.buffer {
             let crowded = buffer.offer(next, kept, self.full);
@@ -243,7 +244,7 @@ impl Linux {
         }
     }
 
-    /// Window of an ACK that is sent now, beside occupancy `kept`.
+    /// Window of an ACK that is sent now, at occupancy `kept`, bytes.
     pub(super) fn offered(&mut self, next: u64, kept: BufferOccupancy) -> u32 {
         if let Some(window) = self.before.take() {
             return window;
@@ -269,7 +270,7 @@ impl Linux {
         }
     }
 
-    /// Estimates the peer's full segment size: the largest received, or a size received twice in a row
+    /// Estimates the peer's full segment size: a size not below the estimate, or one received twice in a row
     /// (`tcp_measure_rcv_mss`).
     fn measure(&mut self, len: u32, push: bool) {
         let before = std::mem::take(&mut self.shorter);
@@ -303,7 +304,7 @@ impl Trip {
         Span::from_nanos(self.eight / 8 * 1000)
     }
 
-    /// RTT sample from the first full segment that echoes a timestamp.
+    /// RTT sample from a timestamp echo: from the first segment with a new echo, if it is full-sized.
     fn by_echo(&mut self, now: Time, segment: &Segment, full: u32) {
         let Some(stamps) = segment.timestamps else { return };
         if self.echo == Some(stamps.echo) {
@@ -318,7 +319,7 @@ impl Trip {
         }
     }
 
-    /// RTT sample from the arrival of a whole window: an upper bound.
+    /// RTT sample from the time in which one offered window of data arrives: an upper bound.
     fn by_window(&mut self, now: Time, next: u64, window: u64) {
         match self.window {
             Some((_, end)) if next < end => return,

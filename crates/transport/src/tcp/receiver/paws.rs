@@ -1,16 +1,16 @@
-//! PAWS: segments with old timestamps are dropped, protection against wrapped sequence numbers (RFC 7323 section 5).
+//! PAWS, protection against wrapped sequence numbers: discards segments with old timestamps (RFC 7323 section 5).
 //!
-//! A segment whose timestamp is older than the one to echo (TS.Recent) is answered and dropped.
+//! A segment whose timestamp (TSval) is older than TS.Recent is discarded, and an ACK is sent.
 
 use super::Receiver;
 use crate::tcp::config::Echo;
 use base::tcp::Segment;
 use base::{Span, Time};
 
-/// How long a timestamp is compared with (RFC 7323 section 5.5).
+/// Age at which TS.Recent becomes invalid (RFC 7323 section 5.5).
 const PAWS_IDLE: Span = Span::from_secs(24 * 86_400);
 
-/// A timestamp as it is on the wire: its clock ticks once a millisecond (RFC 7323 section 5.4: 1 ms to 1 s), as in Linux.
+/// Timestamp value on the wire, milliseconds, as in Linux (RFC 7323 section 5.4: 1 ms to 1 s per tick).
 fn tick(t: Time) -> u64 {
     t.as_nanos() / 1_000_000
 }
@@ -30,7 +30,7 @@ impl Receiver {
             && now.since(self.echo_at) < PAWS_IDLE
     }
 
-    /// A segment was discarded for its age: what of it had been received before is reported (RFC 2883).
+    /// Records the DSACK block of a segment discarded by PAWS: the part received before (RFC 2883).
     #[cold]
     pub(in crate::tcp) fn discard_old(&mut self, segment: &Segment) {
         if self.config.dsack && self.sack {

@@ -1,11 +1,12 @@
-//! Quick ACK mode of Linux.
+//! ACK decision of Linux: quick ACK mode, delayed ACKs with an adaptive timeout (ATO), ACK compression while data are
+//! missing.
 //!
-//! In quick ACK mode every segment is acknowledged at once: at the start, after an idle period, after a
-//! duplicate, and whenever the window has grown. Otherwise an ACK is sent after more than one full segment,
-//! or when an adaptive timer expires. While data are missing, ACKs are sent at once, from the fourth on at
-//! most every millisecond.
+//! Quick ACK mode acknowledges every segment at once: at the start, after an idle period, after a
+//! duplicate, and when the window grows. Otherwise an ACK is sent after more than one full segment,
+//! or when an adaptive timer expires. While data are missing, the first three ACKs are sent at once; compression
+//! then delays ACKs by up to a millisecond.
 //!
-//! The rules are those of 6.12 (net/ipv4/tcp_input.c: `tcp_event_data_recv`, `__tcp_ack_snd_check`;
+//! The rules are those of Linux 6.12 (net/ipv4/tcp_input.c: `tcp_event_data_recv`, `__tcp_ack_snd_check`;
 //! net/ipv4/tcp_output.c: `tcp_send_delayed_ack`; net/ipv4/tcp_timer.c: `tcp_delack_timer_handler`; net/ipv4/tcp.c: `__tcp_cleanup_rbuf`).
 
 use crate::recovery::rto::RtoTimer;
@@ -15,12 +16,13 @@ use base::{Span, Time};
 
 /// Upper bound in ticks of a delay longer than the minimum: half a second, or the RTT.
 const SLOW: u64 = 500_000_000 / TICK.as_nanos();
-/// ACKs of one hole sent at once before compression starts.
+/// ACKs sent at once for one gap before compression starts.
 const AT_ONCE: u32 = 3;
-/// ACK compression: maximum number held back (`tcp_comp_sack_nr`), maximum delay (`tcp_comp_sack_delay_ns`),
-/// and timer slack (`tcp_comp_sack_slack_ns`).
+/// Maximum number of ACKs that compression suppresses in a row (`tcp_comp_sack_nr`).
 const MOST_HELD: u32 = 44;
+/// Maximum delay of a compressed ACK (`tcp_comp_sack_delay_ns`).
 const HOLD: Span = Span::from_millis(1);
+/// Slack of the compression timer (`tcp_comp_sack_slack_ns`).
 const SLACK: Span = Span::from_nanos(100_000);
 
 /// State of the ACK decision.
@@ -30,7 +32,7 @@ pub(super) struct Quick {
     every: u32,
     least: u64,
     longest: u64,
-    /// Quick ACKs left.
+    /// Quick ACKs still to be sent.
     left: u32,
     /// Interactive session: both ends send data, and ACKs wait to be piggybacked.
     interactive: bool,
@@ -44,29 +46,32 @@ pub(super) struct Quick {
     pub(super) scheduled: bool,
     /// Deadline of the delayed ACK.
     due: Time,
-    /// ACK compression: the hole, the ACKs sent at once for it, and the ACKs held back since.
+    /// ACK compression: first missing byte of the present gap.
     hole: u64,
+    /// ACKs sent at once for the present gap.
     told: u32,
+    /// ACKs suppressed since the last ACK.
     held: u32,
+    /// Expiry of the compression timer.
     release: Time,
 }
 
-/// Unacknowledged bytes, and the inputs of the ACK decision.
+/// Inputs of the ACK decision; `bytes` are received in order and not acknowledged.
 pub(super) struct Pending<'a> {
     pub(super) now: Time,
     pub(super) bytes: u64,
     pub(super) full: u32,
     /// Next byte expected.
     pub(super) next: u64,
-    /// Data are held out of order.
+    /// Data are missing: there are out-of-order ranges.
     pub(super) holes: bool,
-    /// The last hole was just closed.
+    /// The segment has filled the last gap.
     pub(super) closed: bool,
     pub(super) sack: bool,
-    /// The window need not shrink.
+    /// The window to offer is not smaller than the last one offered.
     pub(super) keeps_window: bool,
     pub(super) rto: &'a RtoTimer,
-    /// RTT as the receiver estimates it; zero: unknown.
+    /// RTT estimate of the receiver; zero: unknown.
     pub(super) trip: Span,
 }
 
@@ -96,8 +101,8 @@ impl Quick {
         self.due.min(self.release)
     }
 
-    /// Data arrived in order: adapts the delayed-ACK timeout to the gap between data. A gap longer than the
-    /// RTO enters quick ACK mode again.
+    /// Adapts the delayed-ACK timeout to the time between arrivals of in-order data. The first data and a time longer
+    /// than the RTO start quick ACK mode.
     pub(super) fn on_data(&mut self, now: Time, window: u64, full: u32, rto: &RtoTimer) {
         self.scheduled = true;
         let tick = ticks(now);
@@ -116,12 +121,12 @@ impl Quick {
         self.last = tick;
     }
 
-    /// A full segment carries PSH: the peer has no more data for now.
+    /// Processes PSH on a full segment: the peer has no more data for now.
     pub(super) fn on_push(&mut self) {
         self.short = self.short.max(1);
     }
 
-    /// A segment shorter than a full one arrived.
+    /// Counts a segment shorter than a full one.
     pub(super) fn on_short(&mut self) {
         self.short += 1;
     }
@@ -133,7 +138,7 @@ impl Quick {
         self.left = self.left.max(half.min(self.most));
     }
 
-    /// An unexpected segment arrived: the peer may have lost the ACKs.
+    /// Processes a duplicate: ACKs may be lost. Starts quick ACK mode.
     pub(super) fn on_unexpected(&mut self, window: u64, full: u32) {
         self.hurry(window, full);
         self.interactive = false;
@@ -141,27 +146,27 @@ impl Quick {
         self.scheduled = true;
     }
 
-    /// The window has grown: sends at least one quick ACK.
+    /// After growth of the window, allows at least one quick ACK.
     pub(super) fn on_growth(&mut self) {
         self.left |= 1;
     }
 
-    /// The buffer fills up: leaves quick ACK mode.
+    /// Leaves quick ACK mode, since the buffer is more than half full.
     pub(super) fn calm(&mut self) {
         self.left = 0;
     }
 
-    /// This end sends data: soon after the peer's data, they indicate an interactive session.
+    /// Processes transmission of own data: within the ATO of the peer's data it indicates an interactive session.
     pub(super) fn on_own_data(&mut self, now: Time) {
         self.interactive |= self.last > 0 && ticks(now) - self.last < self.wait;
     }
 
-    /// Whether this number of unacknowledged bytes needs an immediate ACK, if the window need not shrink.
+    /// Whether this number of unacknowledged bytes requires an immediate ACK, provided that the window does not shrink.
     pub(super) fn is_enough(&self, bytes: u64, full: u32) -> bool {
         bytes > u64::from(full) * u64::from(self.every.saturating_sub(1))
     }
 
-    /// Whether to send an ACK now. If not, a timer is running that will.
+    /// Whether to send an ACK now. If not, starts the delayed-ACK timer or the compression timer.
     pub(super) fn is_due(&mut self, pending: &Pending<'_>) -> bool {
         let enough = self.is_enough(pending.bytes, pending.full) && pending.keeps_window;
         if enough || (self.left > 0 && !self.interactive) || pending.closed {
@@ -189,7 +194,7 @@ impl Quick {
         false
     }
 
-    /// Starts the delayed-ACK timer; true if the running timer is about to expire.
+    /// Starts the delayed-ACK timer. True, to send an ACK now, if a running timer expires within a quarter of the ATO.
     fn delay(&mut self, pending: &Pending<'_>) -> bool {
         let mut wait = self.wait;
         if wait > self.least {
@@ -212,13 +217,13 @@ impl Quick {
         false
     }
 
-    /// Whether an ACK is due after the application has read everything available.
+    /// Whether to send an ACK after a read. `empty`: the application has read all available data.
     pub(super) fn is_due_when_read(&self, bytes: u64, full: u32, empty: bool) -> bool {
         let short = self.short > 1 || (self.short > 0 && !self.interactive);
         self.scheduled && (bytes > u64::from(full) || (short && empty))
     }
 
-    /// A timer has expired: the caller sends an ACK now.
+    /// Updates the ATO after a timer has expired; the caller then sends an ACK.
     pub(super) fn on_timeout(&mut self, now: Time, rto: &RtoTimer) {
         if self.release <= now || !self.scheduled {
             return;
@@ -231,7 +236,7 @@ impl Quick {
         }
     }
 
-    /// Notes that an ACK was sent.
+    /// After an ACK was sent, resets the timers and counts a quick ACK.
     pub(super) fn on_sent(&mut self) {
         if self.left > 0 && self.scheduled {
             self.left -= 1;

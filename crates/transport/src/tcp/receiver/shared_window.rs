@@ -2,9 +2,9 @@
 //! section 5.5; catalogue CM-01, CM-02, CM-05, CM-06, CM-07, CM-08).
 //!
 //! The aggregate is slightly above the bandwidth-delay product of the access link. Where the host knows the
-//! link's rate, link-layer hints give it over time, and a handover to a fast link opens the windows at once.
-//! Otherwise additive increase and multiplicative decrease estimate it: one segment more per aggregate window
-//! received, half of it when data are missing. An offered right edge is never taken back (RFC 9293 section
+//! link's rate, link-layer hints set the aggregate over time, and a handover to a fast link opens the windows at once.
+//! Otherwise additive increase and multiplicative decrease estimate the aggregate: one segment more per aggregate
+//! window received, half when data are missing. An offered right edge never retreats (RFC 9293 section
 //! 3.8.6.2.1), so that a smaller share takes effect as data arrive.
 
 use super::Receiver;
@@ -24,13 +24,13 @@ pub enum Aggregate {
 #[derive(Debug)]
 struct Inner {
     aggregate: Aggregate,
-    /// The estimate, bytes.
+    /// Estimate of the aggregate window, bytes; used with [`Aggregate::Estimated`].
     estimate: f64,
     /// Bytes received by all members.
     received: u64,
-    /// No further decrease before this many bytes are received.
+    /// Value of `received` before which the estimate is not decreased again.
     decrease_after: u64,
-    /// Fraction of the aggregate for connections; the rest is for datagrams.
+    /// Fraction of a known aggregate for connections; the rest is for datagrams.
     part: f64,
     /// Priority of each flow.
     flows: Vec<u32>,
@@ -43,7 +43,7 @@ struct Member {
     active: bool,
     /// Bytes received in order.
     received: u64,
-    /// Smallest share, bytes.
+    /// Minimum share of the connection, bytes.
     least: u64,
 }
 
@@ -54,9 +54,9 @@ pub struct FlowState {
     pub priority: u32,
     /// Connections that receive data.
     pub connections: usize,
-    /// Sum of their shares, bytes.
+    /// Sum of the shares of these connections, bytes.
     pub window: u64,
-    /// Bytes received in order by all its connections.
+    /// Bytes received in order by all connections of the flow, ended ones included.
     pub received: u64,
 }
 
@@ -97,7 +97,7 @@ impl WindowManager {
         }
     }
 
-    /// Sets the fraction of the aggregate window that connections share.
+    /// Sets the fraction of a known aggregate window that connections share.
     pub fn set_part(&self, part: f64) {
         self.inner().part = part;
     }
@@ -117,7 +117,7 @@ impl WindowManager {
         Some(state)
     }
 
-    /// Adds a connection of a flow, with segments of `mss` bytes; it counts from its first data on.
+    /// Adds a connection of a flow, with segments of `mss` bytes. The connection is active from its first data on.
     pub fn join(&self, flow: usize, mss: u32) -> WindowShare {
         let (mut inner, mss) = (self.inner(), u64::from(mss.max(1)));
         inner.members.push(Member { flow, active: false, received: 0, least: LEAST_SEGMENTS * mss });
@@ -146,7 +146,7 @@ impl Inner {
     }
 }
 
-/// Share of one connection.
+/// One connection's share of the host's aggregate window.
 #[derive(Clone, Debug)]
 pub struct WindowShare {
     manager: WindowManager,
@@ -154,11 +154,11 @@ pub struct WindowShare {
     mss: u64,
 }
 
-/// Minimum share, segments; with less, a loss yields no duplicate ACKs.
+/// Minimum share, segments: with one segment, a loss causes no duplicate ACK.
 const LEAST_SEGMENTS: u64 = 2;
 
 impl WindowShare {
-    /// Data arrived: `bytes` of them in order; `gap`: data before them are missing.
+    /// Processes received data: `bytes` are now in order; `gap`: data before the segment are missing.
     pub fn arrived(&self, bytes: u64, gap: bool) {
         let mut inner = self.manager.inner();
         inner.members[self.member].active = true;
@@ -175,7 +175,7 @@ impl WindowShare {
         }
     }
 
-    /// The connection has ended: its share goes to the others.
+    /// Deactivates the connection: the other connections divide its share.
     pub fn leave(&self) {
         self.manager.inner().members[self.member].active = false;
     }
@@ -186,7 +186,7 @@ impl WindowShare {
     }
 }
 
-/// A connection's share of its host's window.
+/// Receiver state of a connection whose host has a window manager.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     pub(super) share: WindowShare,
@@ -197,19 +197,19 @@ pub(super) struct Shared {
 }
 
 impl Receiver {
-    /// Limits the offer to a share of the host's window from now on.
+    /// Limits the offered window to `share` from now on.
     pub(in crate::tcp) fn manage(&mut self, share: WindowShare) {
         self.shared = Some(Box::new(Shared { share, now: Time::ZERO, edge: 0 }));
     }
 
-    /// The peer has sent everything: releases the share.
+    /// Releases the share: the peer's FIN and all its data have arrived.
     pub(in crate::tcp) fn finish(&mut self) {
         if let Some(shared) = &self.shared {
             shared.share.leave();
         }
     }
 
-    /// Window within the share; an offered right edge stays.
+    /// Window limited to the share, bytes; the right edge never retreats. `alone`: window without the share.
     #[cold]
     pub(super) fn offered_of_share(&mut self, alone: u32) -> u32 {
         let Some(shared) = &mut self.shared else { return alone };

@@ -21,7 +21,7 @@ use base::truth::Cause;
 #[derive(Clone, Copy, Debug)]
 struct Resent {
     seq: u64,
-    /// SND.NXT at that time: once data there are SACKed, the retransmission was lost.
+    /// SND.NXT at the retransmission: when data from there on are SACKed, the retransmission was lost.
     next: u64,
 }
 
@@ -32,7 +32,7 @@ pub struct FackNs2 {
     duplicates: i64,
     /// Recovery point (SND.NXT when recovery began), while recovering.
     point: Option<u64>,
-    /// One past the highest byte known to be held.
+    /// Forward acknowledgement: one past the highest byte known to be received.
     fack: u64,
     /// Retransmitted segments assumed in flight.
     retran_data: i64,

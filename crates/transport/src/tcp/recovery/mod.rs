@@ -39,14 +39,13 @@ trait LossRecovery: Default {
     const SKIPS_REPORTED: bool = false;
     /// Keeps the scoreboard across a timeout.
     const KEEPS_REPORTS: bool = false;
-    /// Clears the scoreboard when new data are acknowledged, so that a SACK block may look new without being
-    /// so.
+    /// Clears the scoreboard when new data are acknowledged, so that a SACK block reported before may count as new.
     const FORGETS_REPORTS: bool = false;
     /// Resends from SND.UNA on after a timeout (go-back-N); otherwise the strategy marks losses itself.
     const GOES_BACK: bool = true;
     /// Stays in recovery on a partial ACK.
     const REPAIRS_PARTIALLY: bool = true;
-    /// Its state may change on an ACK that finds nothing outstanding and no recovery.
+    /// An ACK may change the strategy's state although no data are outstanding and no recovery is in progress.
     const HEARS_IDLE: bool = true;
 
     /// Processes an ACK and sends the segments that it permits. The send variables are those before the ACK, except
@@ -84,7 +83,7 @@ macro_rules! strategies {
                 match self { $(Recovery::$variant => <$state>::NEEDS_SACK),+ }
             }
 
-            /// Whether a SACK block may look new although it is old.
+            /// Whether a SACK block reported before may count as new.
             pub fn forgets_reports(self) -> bool {
                 match self { $(Recovery::$variant => <$state>::FORGETS_REPORTS),+ }
             }
@@ -119,7 +118,7 @@ macro_rules! strategies {
                 match self { $(Strategy::$variant(_) => <$state>::GOES_BACK),+ }
             }
 
-            /// Whether an ACK may change its state though nothing is outstanding.
+            /// Whether an ACK may change the strategy's state although no data are outstanding.
             pub fn hears_idle(&self) -> bool {
                 match self { $(Strategy::$variant(_) => <$state>::HEARS_IDLE),+ }
             }

@@ -66,13 +66,13 @@ impl Proportional {
 struct Prr {
     /// `RecoverFS`: bytes outstanding when recovery began.
     flight: u64,
-    /// `prr_delivered`: bytes delivered since.
+    /// `prr_delivered`: bytes delivered since recovery began.
     delivered: u64,
-    /// `prr_out`: bytes sent since.
+    /// `prr_out`: bytes sent since recovery began.
     out: u64,
     bound: PrrBound,
-    /// In segment units: segment size in bytes, and the window before in segments. `delivered` then counts
-    /// segments.
+    /// Variant in segment units: segment size in bytes, and cwnd before the recovery in segments. `delivered` then
+    /// counts segments.
     segments: Option<(u64, u64)>,
 }
 

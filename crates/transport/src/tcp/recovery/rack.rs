@@ -28,9 +28,9 @@ pub struct Rack {
     /// `RACK.xmit_ts`, `RACK.end_seq`: transmission time and end of the most recently sent segment that
     /// arrived.
     newest: (Time, u64),
-    /// That segment was a retransmission: later originals may have been sent before it.
+    /// The segment of `newest` was a retransmission: segments above it may have been sent earlier.
     newest_resent: bool,
-    /// `RACK.rtt`: RTT of that segment.
+    /// `RACK.rtt`: RTT of the segment of `newest`.
     rtt: Span,
     /// `RACK.min_RTT`.
     min_rtt: Option<Span>,

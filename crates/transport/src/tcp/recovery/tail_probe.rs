@@ -32,7 +32,7 @@ impl TailProbe {
     }
 }
 
-/// Starts the probe timer after new data (`sends`) or an ACK; stops it if its conditions do not hold.
+/// Starts the probe timer after new data (`sends`) or an ACK; stops it where RFC 8985 section 7.2 permits no probe.
 pub(in crate::tcp) fn schedule(tcb: &mut Tcb, now: Time, sends: bool) {
     if !tcb.config().rack.tail_loss_probe {
         return;

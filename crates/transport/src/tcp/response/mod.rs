@@ -18,7 +18,7 @@ pub struct ResponseContext<'a> {
     pub episode: &'a Episode,
     /// The ACK that revealed the spurious retransmission.
     pub ack: &'a AckDigest,
-    /// It was revealed by ACKs of retransmissions (LATE_SPUR_TO): little may be outstanding.
+    /// Late verdict, from ACKs of retransmissions (LATE_SPUR_TO): few data may be outstanding.
     pub late: bool,
     /// Congestion state after the timeout or fast retransmit and the time since.
     pub window: &'a mut Window,

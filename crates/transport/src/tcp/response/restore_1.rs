@@ -5,7 +5,7 @@
 use super::{ResponseContext, SpuriousResponse};
 use crate::tcp::config::Config;
 
-/// Option 1.
+/// Response option 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Restore1;
 

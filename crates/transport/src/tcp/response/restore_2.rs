@@ -5,7 +5,7 @@
 use super::{ResponseContext, SpuriousResponse};
 use crate::tcp::config::Config;
 
-/// Option 2.
+/// Response option 2.
 #[derive(Clone, Copy, Debug)]
 pub struct Restore2;
 

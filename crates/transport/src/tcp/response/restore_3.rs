@@ -5,7 +5,7 @@
 use super::{ResponseContext, SpuriousResponse};
 use crate::tcp::config::Config;
 
-/// Option 3.
+/// Response option 3.
 #[derive(Clone, Copy, Debug)]
 pub struct Restore3;
 

@@ -8,7 +8,7 @@
 use super::{ResponseContext, SpuriousResponse};
 use crate::tcp::config::Config;
 
-/// Option 4.
+/// Response option 4.
 #[derive(Clone, Copy, Debug)]
 pub struct Restore4 {
     before_loss: bool,

@@ -1,6 +1,5 @@
-//! ACK processing: digest, RTT sample, verdict, response, recovery.
-//!
-//! Order of processing: digest, RTT sample, spurious-detector verdict, response, recovery.
+//! ACK processing of the TCP sender, in this order: ACK digest, RTT sample, verdict of the spurious detector, response,
+//! loss recovery, transmission.
 
 use super::Sender;
 use crate::endpoint::Io;
@@ -71,8 +70,8 @@ impl Sender {
             self.strategy.on_ack(&mut self.tcb, io, &digest);
         }
         match course {
-            // A verdict may have restored cwnd, so new segments may fit even if this ACK itself opens
-            // nothing.
+            // The response may have restored cwnd, so that new segments fit even if this ACK does not open the
+            // window.
             Transmit::Normal if judged => self.tcb.send_window(io, 0),
             Transmit::Normal => {}
             Transmit::New => self.tcb.send_new(io, 2 - (io.out.len() - sent).min(2)),
@@ -94,7 +93,7 @@ impl Sender {
         self.tcb.record_state(io);
     }
 
-    /// Processes an ACK that finds nothing outstanding and changes nothing but the peer's window.
+    /// Processes an ACK that arrives when no data are outstanding and that changes only the peer's window.
     #[inline(never)]
     fn acknowledge_nothing(&mut self, io: &mut Io<'_>, segment: &Segment) {
         io.record(|| Event::AckReceived { ack: segment.ack, window: segment.window, duplicate: true });

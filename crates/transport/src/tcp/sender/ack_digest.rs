@@ -1,4 +1,5 @@
-//! ACK digest and round-trip sample: the facts of an acknowledgement, before anything judges them.
+//! ACK digest and RTT sample of the TCP sender, computed before detector, recovery and congestion control process the
+//! ACK.
 
 use super::Tcb;
 use crate::recovery::digest::AckDigest;
@@ -8,8 +9,8 @@ use base::tcp::Segment;
 use base::{Span, Time};
 
 impl Tcb {
-    /// Whether an ACK changes nothing but the peer's window: everything written is sent and acknowledged, nothing is
-    /// reported, and no timeout or loss was ever judged.
+    /// Whether an ACK changes only the peer's window: all data are sent and acknowledged, no SACK blocks arrive, and
+    /// the connection never had a timeout or loss.
     #[inline]
     pub(super) fn rests_on(&self, segment: &Segment) -> bool {
         let seq = &self.seq;
@@ -92,8 +93,8 @@ impl Tcb {
         }
     }
 
-    /// RTT of the first segment that this ACK newly acknowledges, if none of those was retransmitted.
-    /// Otherwise RTT of the first segment that it SACKs and that was sent once (Linux 6.12,
+    /// RTT of the first newly acknowledged segment, if no newly acknowledged segment was retransmitted.
+    /// Otherwise RTT of the first newly SACKed segment that was sent once (Linux 6.12,
     /// net/ipv4/tcp_input.c: `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`).
     fn sample_of_records(&self, now: Time, ack: u64) -> Option<Span> {
         let fresh = self.sent.as_ref()?.fresh();

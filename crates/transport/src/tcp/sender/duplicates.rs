@@ -19,7 +19,7 @@ const MOST_DUPLICATES: u32 = 300;
 /// Duplicate-ACK counter and threshold.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Duplicates {
-    /// Whether any option here is on ([`are_special`]); otherwise recovery sees ACKs unfiltered.
+    /// Whether an option of this file is on ([`are_special`]); otherwise recovery processes ACKs unfiltered.
     pub(super) special: bool,
     /// Duplicate ACKs since the last ACK of new data; counted only if `special`.
     pub(super) series: u32,
@@ -43,7 +43,7 @@ impl Duplicates {
 }
 
 impl Tcb {
-    /// Digest as recovery sees it: after a timeout, `TimeoutDuplicates` may turn a duplicate ACK into an old
+    /// Digest that recovery processes: after a timeout, `TimeoutDuplicates` may turn a duplicate ACK into an old
     /// one.
     pub(super) fn filter_duplicate(&mut self, io: &mut Io<'_>, ack: &AckDigest) -> AckDigest {
         if ack.newly_acked > 0 {
@@ -62,7 +62,7 @@ impl Tcb {
             let limit = self.seq.una + self.window_of_peer();
             self.send_next(io, limit);
         }
-        // An old ACK changes no state of recovery.
+        // Recovery ignores old ACKs.
         AckDigest { duplicate: false, old: true, ..*ack }
     }
 
@@ -125,8 +125,8 @@ impl Tcb {
         while self.seq.nxt < self.seq.max && self.send_next(io, limit) {}
     }
 
-    /// The retransmission was lost: more duplicate ACKs arrived than the data sent before it can have caused.
-    /// Halves again, as for any loss of a second window (RFC 5681 section 4.3), and resends.
+    /// Repairs a lost retransmission, shown by more duplicate ACKs than data sent before the retransmission can
+    /// cause: halves the window again (RFC 5681 section 4.3) and resends.
     pub(in crate::tcp) fn resend_lost_retransmission(&mut self, io: &mut Io<'_>) {
         let window = &mut self.window;
         window.ssthresh = (window.ssthresh / 2.0).max(2.0 * window.mss);
@@ -138,7 +138,7 @@ impl Tcb {
     }
 }
 
-/// Whether any option differs from the standard; if not, the sender skips this module.
+/// Whether an option of this file differs from the standard; otherwise the sender skips the filter.
 fn are_special(config: &Config) -> bool {
     let DuplicatesConfig { blocked, in_recovery, after_timeout, .. } = config.duplicates;
     blocked == BlockedDuplicates::EverySecond

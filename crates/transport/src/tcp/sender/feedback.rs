@@ -1,6 +1,6 @@
 //! Delivery rate samples and losses for the congestion control.
 //!
-//! BBR sets its window from them. For a control that needs neither, nothing is computed.
+//! BBR sets its window from these inputs. They are computed only for algorithms that need them.
 
 use super::Tcb;
 use crate::recovery::rate::RateSample;
@@ -8,12 +8,12 @@ use crate::recovery::sent::Record;
 use crate::tcp::cc::{CongestionAlgorithm, Controller, Delivery, Loss};
 use base::{Span, Time};
 
-/// Information that the congestion control needs beside ACKs.
+/// Inputs that the congestion control needs beside ACKs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Feedback {
     /// Delivery-rate samples.
     pub(super) rates: bool,
-    /// Each segment marked lost.
+    /// Losses: one call per segment marked lost.
     pub(super) losses: bool,
     /// Losses are reported before deliveries; recovery calls [`Tcb::report_losses_and_delivery`].
     pub(super) losses_first: bool,

@@ -1,8 +1,8 @@
 //! TCP as a client of a sender-side congestion manager (RFC 3124 section 5.1.1).
 //!
 //! The macroflow decides when a segment may leave; its window replaces the connection's own. Loss detection,
-//! retransmission and the timer stay with the connection. Departure: a fast retransmit and that of a partial
-//! ACK leave at once, without a grant, in place of the segment that was lost.
+//! retransmission and the timer stay with the connection. Departure: a fast retransmit and a retransmission on a
+//! partial ACK need no grant, since they replace a lost segment.
 
 use super::{Sender, Tcb};
 use crate::endpoint::Io;
@@ -41,7 +41,7 @@ impl Sender {
 }
 
 impl Tcb {
-    /// Bytes of this connection in the network, as loss recovery counts them.
+    /// Outstanding bytes of this connection, less those that loss recovery knows to have left the network.
     fn in_network(&self) -> u64 {
         let top = self.seq.nxt.min(self.seq.max).max(self.seq.una);
         (top - self.seq.una).saturating_sub(self.recovery.beyond())
@@ -98,7 +98,7 @@ impl Tcb {
         self.show_window();
     }
 
-    /// Segments that may leave as far as data and the peer's window are concerned.
+    /// Number of segments that unsent data and the peer's window allow.
     fn wanted(&self) -> u32 {
         let (mss, nxt) = (u64::from(self.config.mss), self.seq.nxt);
         let (end, limit) = (self.fin_end(), self.seq.una + self.window_of_peer());
@@ -106,7 +106,7 @@ impl Tcb {
             return 0;
         }
         let segments = if end <= limit { (end - nxt).div_ceil(mss) } else { limit.saturating_sub(nxt) / mss };
-        // A peer's window smaller than a segment admits one only if nothing is in flight.
+        // If the peer's window is smaller than a segment, a segment is sent only with nothing in flight.
         let segments = if self.flight() == 0 { segments.max(1) } else { segments };
         u32::try_from(segments).unwrap_or(u32::MAX)
     }
@@ -140,7 +140,7 @@ impl Tcb {
         }
     }
 
-    /// Ends the stream: its share goes to the others.
+    /// Ends the stream; the other streams divide its share.
     #[cold]
     fn close_stream(&mut self) {
         if let Some(member) = self.macroflow.take() {

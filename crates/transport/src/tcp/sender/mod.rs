@@ -1,10 +1,11 @@
-//! TCP sender: the sending half of a connection, which owns the parts and calls them in order.
+//! TCP sender ([`Sender`]): send variables, loss recovery, detection of and response to spurious retransmissions,
+//! and the congestion state saved at a timeout.
 //!
-//! [`Tcb`] holds the send variables and the actions on them, [`Strategy`] detects and repairs losses, and
-//! [`Responder`] responds to a spurious timeout; neither uses the other.
+//! [`Tcb`] contains the send variables and the actions on them, [`Strategy`] detects and repairs losses, and
+//! [`Responder`] responds to a spurious timeout. Strategy and responder do not use each other.
 //!
-//! One ACK: **digest** (facts) → **rtt** → **spurious** (verdict) → **response** (if spurious: restore, go on
-//! with the next unsent segment) → **recovery** (losses, and how much may be sent) → timer. Stream offsets
+//! Processing of an ACK: **digest** → **RTT sample** → **verdict** of the spurious detector → **response** (if
+//! spurious: restores the window, continues with unsent data) → **recovery** (losses, transmission) → timer. Stream offsets
 //! are 64 bits: the SYN is 0, data start at 1, a FIN follows the data.
 
 mod ack;
@@ -43,9 +44,9 @@ pub use timers::{Timer, Timers};
 
 pub use crate::endpoint::Verdicts;
 
-/// Congestion state saved at a timeout, restored if the timeout was spurious. Not saved: the scoreboard and
-/// the recovery counters (the timeout ended that recovery), the back-off (the timer has its own rules), and
-/// the RTT estimate except as the floor that RFC 4015 requires.
+/// Congestion state saved before a timeout or a fast retransmit, restored if the retransmission was spurious. Not
+/// saved: scoreboard, recovery counters (a timeout ends a recovery), and back-off (the timer has its own rules). RFC 4015
+/// uses the saved RTT estimate as a minimum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Saved {
     /// Congestion window, bytes.
@@ -60,11 +61,11 @@ pub struct Saved {
     pub rttvar: Span,
     /// One past the highest byte sent.
     pub max: u64,
-    /// No loss detected before on this connection, except spurious ones.
+    /// No loss was detected on this connection before, apart from spurious retransmissions.
     pub lossless: bool,
 }
 
-/// The sending half of a connection.
+/// Sender of a connection's data.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Sender {
@@ -72,7 +73,7 @@ pub struct Sender {
     pub tcb: Tcb,
     strategy: Strategy,
     responder: Responder,
-    /// Once SND.UNA reaches this offset, a window of data has passed without a timeout.
+    /// Sequence number. When SND.UNA reaches it, a window of data was acknowledged without a timeout.
     quiet_mark: u64,
 }
 
@@ -86,7 +87,7 @@ impl Sender {
         Sender { tcb, strategy, responder, quiet_mark: 0 }
     }
 
-    /// Takes over the options of `fresh`, when only the SYN was sent.
+    /// Replaces options and strategy by those of `fresh`, when only the SYN was sent.
     pub(super) fn start_anew(&mut self, fresh: Sender) {
         let Sender { tcb, strategy, responder, quiet_mark } = fresh;
         self.tcb.start_anew(tcb);
@@ -121,7 +122,7 @@ impl Sender {
     pub fn peer_window(&self) -> u64 {
         self.tcb.peer_window()
     }
-    /// Recovery point: highest byte sent when recovery began.
+    /// Recovery point: one past the highest byte sent when recovery or a timeout began.
     pub fn recover(&self) -> u64 {
         self.tcb.recover()
     }
@@ -149,7 +150,7 @@ impl Sender {
     pub fn verdicts(&self) -> Verdicts {
         self.tcb.verdicts()
     }
-    /// True if everything written was acknowledged, and the FIN if there is one.
+    /// True if the stream is closed, and all data and the FIN were acknowledged.
     pub fn done(&self) -> bool {
         self.tcb.seq.done()
     }

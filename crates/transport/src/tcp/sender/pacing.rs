@@ -1,4 +1,4 @@
-//! Pacing of segments.
+//! Pacing of the TCP sender's segments: rate, release time, charge per segment.
 //!
 //! Each segment delays the release of the next by its length at the pacing rate. That rate comes from the
 //! congestion control, or is a little more than a window per RTT (Aggarwal, Savage, Anderson 2000).
@@ -18,7 +18,7 @@ const SLOW_START: f64 = 2.0;
 /// Windows per RTT in congestion avoidance: above one, so that the window can grow.
 const AVOIDANCE: f64 = 1.2;
 
-/// When the next segment may leave.
+/// Pacing state: time at which the next segment may be sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pacer {
     /// Whether segments are paced.
@@ -81,7 +81,7 @@ impl Tcb {
 impl Sender {
     /// The release timer expired.
     pub(super) fn on_release(&mut self, io: &mut Io<'_>) {
-        // A recovery that keeps a pipe estimate sends by its own rules.
+        // A recovery with a pipe estimate controls transmission itself.
         if self.recovering() && self.pipe().is_some() {
             self.strategy.on_timer(&mut self.tcb, io, Timer::Release);
         } else {

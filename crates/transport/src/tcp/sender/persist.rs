@@ -1,7 +1,7 @@
-//! Persist timer and zero-window probes.
+//! Persist timer, zero-window probes and silly-window avoidance of the TCP sender.
 //!
-//! With a closed window nothing is outstanding and no ACK is due, and the window update may be lost. The
-//! sender therefore probes repeatedly with the next byte (RFC 9293 section 3.8.6.1, RFC 1122 section
+//! With a closed window no data are outstanding, so no ACK arrives, and the window update may be lost. The
+//! sender therefore repeatedly sends the next byte as a probe (RFC 9293 section 3.8.6.1, RFC 1122 section
 //! 4.2.2.17).
 
 use super::Tcb;
@@ -16,7 +16,7 @@ use base::{Span, Time};
 pub(super) struct Probing {
     /// One past the byte sent as a probe; 0: no probe outstanding.
     end: u64,
-    /// Probes sent in a row.
+    /// Consecutive probes sent.
     sent: u32,
     /// Largest window that the peer has offered, bytes.
     largest: u64,

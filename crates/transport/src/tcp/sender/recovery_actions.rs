@@ -96,7 +96,7 @@ impl Tcb {
 
     /// Passes an RTT sample to the congestion control on an ACK that does not open the window.
     pub(in crate::tcp) fn report_rtt(&mut self, ack: &AckDigest) {
-        // RTT of the newest SACKed segment that was sent once; otherwise the timestamp's.
+        // RTT of the last record delivered that was sent once; otherwise the sample of the digest.
         let fresh = self.sent.as_ref().and_then(|sent| sent.fresh().iter().rfind(|record| !record.resent));
         let sample = fresh.map(|record| ack.now.since(record.sent)).or(ack.sample);
         if sample.is_some() {
@@ -174,7 +174,7 @@ impl Tcb {
     /// the minimum is applied.
     pub(super) fn reduce(&mut self, reason: Reason) -> f64 {
         if self.macroflow.is_some() {
-            return self.window.ssthresh; // the macroflow was told, and sets it
+            return self.window.ssthresh; // the macroflow sets the window
         }
         let reduction = self.reduction(reason);
         let said = self.control.on_reduction(&self.window, &reduction);
@@ -225,7 +225,7 @@ impl Tcb {
         }
     }
 
-    /// Tahoe: resends from SND.UNA on (go-back-N).
+    /// Starts go-back-N at SND.UNA (Tahoe).
     pub(in crate::tcp) fn go_back(&mut self, io: &mut Io<'_>) {
         self.seq.nxt = self.seq.una;
         self.recovery.resend_cause = Cause::Fast;
@@ -288,13 +288,13 @@ impl Tcb {
         end
     }
 
-    /// Moves SND.NXT back to `seq`: everything from there is resent as the window allows.
+    /// Moves SND.NXT back to `seq`: data from `seq` on are resent as the window allows.
     pub(in crate::tcp) fn go_back_to(&mut self, seq: u64) {
         self.seq.nxt = seq.min(self.seq.max);
         self.recovery.resend_cause = Cause::Recovery;
     }
 
-    /// Moves SND.NXT forward to `seq`, because everything below has been sent.
+    /// Moves SND.NXT forward to `seq`, because all data below `seq` have been sent.
     pub(in crate::tcp) fn skip_to(&mut self, seq: u64) {
         self.seq.nxt = self.seq.nxt.max(seq);
     }

@@ -1,4 +1,5 @@
-//! RTT measurement of one timed segment (Karn and Partridge 1987).
+//! RTT measurement with timed segments, one per window or all, without timestamps (Karn and Partridge 1987); restart of
+//! the retransmission timer.
 
 use super::Tcb;
 use crate::recovery::digest::AckDigest;
@@ -11,11 +12,12 @@ use std::collections::VecDeque;
 pub(super) struct RttProbe {
     /// The one timed segment: its end and the time of its first transmission.
     pub(super) one: Option<(u64, Time)>,
-    /// The same pair for every segment, if every segment is timed.
+    /// End and time of first transmission of each outstanding segment, if every segment is timed.
     pub(super) each: VecDeque<(u64, Time)>,
 }
 
-/// RFC 7765 section 4: with fewer segments outstanding or unsent, the timer runs from the oldest.
+/// Segments outstanding or unsent, below which the timer runs from the oldest segment's transmission (RFC 7765
+/// section 4).
 const FEW_SEGMENTS: u64 = 4;
 
 impl Tcb {

@@ -14,7 +14,7 @@ pub(super) struct Sequence {
     pub(super) max: u64,
     /// One past the last byte that the application wrote.
     pub(super) end: u64,
-    /// Highest sequence number sent when recovery or a timeout began.
+    /// Recovery point: one past the highest byte sent when recovery or a timeout began.
     pub(super) recover: u64,
     /// The application has closed the stream.
     pub(super) closed: bool,
@@ -23,7 +23,7 @@ pub(super) struct Sequence {
 }
 
 impl Sequence {
-    /// Before the SYN. `fin`: the connection ends with a FIN.
+    /// State before the SYN. `fin`: the connection ends with a FIN.
     pub(super) fn new(fin: bool) -> Self {
         Sequence { una: 0, nxt: 0, max: 0, end: 1, recover: 0, closed: false, fin }
     }
@@ -38,7 +38,7 @@ impl Sequence {
         self.end + u64::from(self.closed && self.fin)
     }
 
-    /// Everything written was acknowledged, and the FIN if there is one.
+    /// The stream is closed, and all data and the FIN were acknowledged.
     pub(super) fn done(&self) -> bool {
         self.closed && self.una >= self.fin_end()
     }

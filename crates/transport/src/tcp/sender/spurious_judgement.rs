@@ -1,7 +1,7 @@
 //! Spurious detection at the sender: saved state, detector, verdict.
 //!
-//! The state is saved before it changes; the detector then sees every ACK. `consequence` carries out its
-//! verdict.
+//! The state is saved before a timeout or fast retransmit changes it; the detector then processes every ACK.
+//! [`super::spurious_response`] carries out its verdict.
 
 use super::{Saved, Tcb};
 use crate::endpoint::{Io, Verdicts};
@@ -49,7 +49,7 @@ impl SpuriousJudgement {
         }
     }
 
-    /// Nothing was ever judged.
+    /// Whether the connection never had a timeout or fast retransmit.
     #[inline]
     pub(super) fn is_pristine(&self) -> bool {
         self.losses == 0

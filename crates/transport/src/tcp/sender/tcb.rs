@@ -1,7 +1,8 @@
-//! Transmission control block (TCB) of the sending half: its send variables by subject.
+//! Transmission control block of the TCP sender ([`Tcb`]): send variables, peer's window, connection state, and the
+//! state of congestion control, timers, detector and recovery.
 //!
-//! The other files of this folder hold its methods. A recovery strategy gets this block, never the whole
-//! sender.
+//! The other files of this folder contain its methods. A recovery strategy has access to this block, not to the
+//! whole sender.
 
 use super::duplicates::Duplicates;
 use super::feedback::Feedback;
@@ -26,11 +27,12 @@ use crate::tcp::ecn::Ecn;
 use crate::tcp::recovery::{RecoveryState, Strategy};
 use std::sync::Arc;
 
-/// The peer's window (SND.WND), bytes.
+/// The peer's receive window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PeerWindow {
+    /// Window offered last (SND.WND), bytes.
     pub(super) window: u64,
-    /// Largest window that the peer can offer: 65 535 bytes without window scaling.
+    /// Largest window that the peer can offer, bytes: 65 535 without window scaling.
     pub(super) most: u64,
 }
 
@@ -74,7 +76,7 @@ pub struct Tcb {
     pub rto: RtoTimer,
     pub(super) timed: RttProbe,
     pub(super) used: CwndUsage,
-    /// Bytes retransmitted since a loss found the window not validated (RFC 7661).
+    /// Data retransmitted in a recovery that began in the non-validated phase (RFC 7661).
     pub(super) lost_volume: Option<Box<LostVolume>>,
     /// Congestion control.
     pub control: Controller,
@@ -90,7 +92,7 @@ pub struct Tcb {
 }
 
 impl Tcb {
-    /// Before the SYN.
+    /// State before the SYN.
     pub(super) fn new(config: Arc<Config>, strategy: &Strategy) -> Self {
         // Until the first segment of the peer arrives, its window is assumed to equal the local one.
         let peer = config.receiver.window.bytes(config.mss, u64::from(u32::MAX)).min(u64::from(u32::MAX));
@@ -135,8 +137,8 @@ impl Tcb {
         }
     }
 
-    /// Takes over the options of `fresh`, when only the SYN was sent. The stream, the SYN's send time and its
-    /// retransmissions are kept.
+    /// Replaces options by those of `fresh`, when only the SYN was sent. Keeps sequence numbers, timers, and the send
+    /// time and timeouts of the SYN.
     pub(super) fn start_anew(&mut self, fresh: Tcb) {
         let old = std::mem::replace(self, fresh);
         let established = self.status.established;
@@ -180,7 +182,7 @@ impl Tcb {
     pub fn peer_window(&self) -> u64 {
         self.peer.window
     }
-    /// Recovery point: highest byte sent when recovery began.
+    /// Recovery point: one past the highest byte sent when recovery or a timeout began.
     pub fn recover(&self) -> u64 {
         self.seq.recover
     }
@@ -214,7 +216,7 @@ impl Tcb {
         if srtt == 0.0 {
             return 2;
         }
-        // Pacing rate of Linux: twice the window per RTT while it may double, 1.2 times afterwards.
+        // Pacing rate of Linux: two windows per RTT while cwnd is below half of ssthresh, 1.2 windows afterwards.
         let factor = if self.window.cwnd < self.window.ssthresh / 2.0 { 2.0 } else { 1.2 };
         let rate = factor * self.window.cwnd / srtt;
         ((rate / 1024.0 / self.window.mss) as u64).clamp(2, 44)

@@ -13,7 +13,7 @@ use base::Time;
 #[derive(Clone, Debug)]
 pub(super) struct Sharing {
     cache: TcbCache,
-    /// Cached values when this connection began; none before it began.
+    /// Cached values at the start of this connection; none before the start.
     known: Option<CachedPath>,
     handed_on: bool,
 }
@@ -59,7 +59,7 @@ impl Tcb {
         if let (Share::Linux, Some((srtt, _))) = (share.rtt, known.rtt)
             && srtt > self.rto.srtt()
         {
-            // Applies until data have been timed: the SYN is small.
+            // Used until the first RTT sample of data: a SYN is shorter.
             self.rto.expect(srtt + srtt.times(2).max(self.rto.config().min));
         }
     }

@@ -1,7 +1,5 @@
-//! Retransmission timeout: saved state, cwnd reduction, retransmission, back-off.
-//!
-//! The congestion state is saved, cwnd is reduced, the oldest segment is retransmitted and the timer backs
-//! off.
+//! Retransmission timeout of the TCP sender: saves the congestion state, reduces cwnd, backs off the timer,
+//! retransmits, and aborts the connection after R2 (RFC 1122).
 
 use super::{Sender, Tcb, Timers};
 use crate::endpoint::Io;
@@ -19,8 +17,7 @@ impl Sender {
             self.tcb.rto.stop();
             self.tcb.window.cwnd = self.tcb.window.cwnd.max(self.tcb.window.mss);
             if self.tcb.recovery.recovering() {
-                // A recovery still open with nothing outstanding waited for this timeout (`fack-ns2`); start
-                // anew.
+                // Recovery `fack-ns2` can last until this timeout although no data are outstanding: ends it.
                 self.end_recovery();
                 self.tcb.window.cwnd = self.tcb.initial_window();
             }
@@ -35,8 +32,8 @@ impl Sender {
             return;
         }
         let was_recovering = self.tcb.recovery.recovering();
-        // Segments that duplicate ACKs let out beyond the window are outstanding, but replaced segments that
-        // had left the network. Half of the flight would exceed the window that recovery had reached.
+        // Segments sent on duplicate ACKs are outstanding, but segments that they replace have left the network. With
+        // them, half of the flight could exceed the window during recovery.
         //= RFC 5681 section 3.1: ssthresh is no more than half of FlightSize
         //= RFC 5681 section 4.3: the loss of a retransmission counts as a second sign of congestion
         self.tcb.recovery.limited += self.tcb.recovery.inflation;
@@ -117,7 +114,7 @@ impl Tcb {
         !limit.is_zero() && self.judging.episode.is_some_and(|e| now.since(e.began) >= limit)
     }
 
-    /// Aborts the connection: from here on it sends nothing.
+    /// Aborts the connection: it sends nothing any more.
     pub(super) fn abandon(&mut self, io: &mut Io<'_>) {
         let seq = self.seq.una;
         io.record(|| Event::GaveUp { seq });

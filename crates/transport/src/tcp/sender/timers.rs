@@ -1,10 +1,10 @@
 //! Timer table of the TCP sender, without the RTO: reordering timer, tail loss probe (RFC 8985), pacing release,
 //! persist timer; dispatch of all expiries.
 //!
-//! The retransmission timer keeps its own rules ([`crate::recovery::rto`]); the others are deadlines in one
-//! small table. The earliest deadline is needed at every event and is therefore cached.
+//! The retransmission timer is separate ([`crate::recovery::rto`]). The table caches the earliest deadline, which every
+//! event reads.
 //!
-//! A new timer is a line in [`Timer`] and an arm in `Sender::on_timer`.
+//! A new timer needs a line in [`Timer`] and an arm in `Sender::on_timer`.
 
 use super::Sender;
 use crate::endpoint::Io;
@@ -13,7 +13,7 @@ use base::Time;
 /// Timers other than the retransmission timer, in their order of execution at equal times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Timer {
-    /// Reordering timer: a segment out of order for longer is lost (RFC 8985 section 6.3).
+    /// Reordering timer of RACK (RFC 8985 section 6.3): segments still missing at its expiry are lost.
     Reordering,
     /// Tail loss probe (RFC 8985 section 7.2).
     Probe,
@@ -42,7 +42,7 @@ impl Default for Timers {
 }
 
 impl Timers {
-    /// Earliest deadline.
+    /// Expiry of the earliest timer; [`Time::NEVER`]: all are off.
     pub fn next(&self) -> Time {
         self.next
     }
@@ -77,12 +77,12 @@ impl Timers {
 }
 
 impl Sender {
-    /// Earliest deadline of all timers, the retransmission timer included.
+    /// Expiry of the earliest timer, the retransmission timer included.
     pub fn next_timeout(&self) -> Time {
         self.tcb.rto.deadline().min(self.tcb.timers.next())
     }
 
-    /// Runs all timers that have expired.
+    /// Processes all expired timers.
     pub fn on_timeout(&mut self, io: &mut Io<'_>) {
         while let Some(timer) = self.tcb.timers.expired(io.now) {
             self.on_timer(io, timer);

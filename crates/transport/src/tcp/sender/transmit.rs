@@ -1,5 +1,5 @@
-//! Segment transmission: usable window, segment boundaries, deferred groups (TSO), write queue, retransmissions
-//! of a range.
+//! Segment transmission of the TCP sender: usable window, segment boundaries, limited transmit (RFC 3042), deferred
+//! groups (TSO) from the write queue.
 //!
 //! Retransmissions keep the segment boundaries of the first transmission where they can.
 
@@ -13,21 +13,21 @@ use base::tcp::Segment;
 use base::truth::Cause;
 use base::{Span, Time};
 
-/// An ACK due within this time is worth waiting for (`tcp_tso_should_defer`).
+/// Longest time for which a group is deferred to wait for an ACK (`tcp_tso_should_defer`).
 const SOON: Span = Span::from_millis(1);
 
 impl Tcb {
     /// Sends segments within the windows, at most `burst` of them (0: no limit).
     #[inline]
     pub fn send_window(&mut self, io: &mut Io<'_>, burst: u32) {
-        // Inline: an end that only receives asks twice for each segment.
+        // Inline: an end that only receives calls this twice for each segment.
         let held = self.ecn.holds || self.macroflow.is_some();
         if held || self.seq.nxt < self.fin_end() || !self.rests() {
             self.send_what_is_left(io, burst);
         }
     }
 
-    /// [`Self::send_window`] unless everything is sent and nothing else holds the sender.
+    /// Slow path of [`Self::send_window`]: unsent data, a macroflow, pacing, rate samples or an ECN wait.
     #[inline(never)]
     fn send_what_is_left(&mut self, io: &mut Io<'_>, burst: u32) {
         if self.macroflow.is_some() && self.status.established {
@@ -40,15 +40,15 @@ impl Tcb {
             return;
         }
         if self.seq.nxt >= self.fin_end() && self.rests() {
-            return; // under a macroflow, before it is established
+            return; // handshake under a macroflow
         }
         let max = self.seq.max;
         self.send_allowed(io, burst);
         self.note_sent(io.now, max);
     }
 
-    /// Everything is sent: notes the peer's window. False if the application may write, the pacer is on or rates are
-    /// measured.
+    /// With no unsent data, records the peer's window. False if pacing, rate samples or a write queue with room require
+    /// further processing.
     #[inline]
     fn rests(&mut self) -> bool {
         if self.feedback.rates || self.pacer.is_on() {
@@ -66,7 +66,7 @@ impl Tcb {
         true
     }
 
-    /// Restarts the timer of the tail loss probe if new data were sent since `max` was the highest byte.
+    /// Restarts the timer of the tail loss probe if data above `max` were sent.
     #[inline(always)]
     fn note_sent(&mut self, now: Time, max: u64) {
         if self.recovery.probes && self.seq.max > max {
@@ -102,7 +102,7 @@ impl Tcb {
         }
     }
 
-    /// Sends new data as Linux does: in groups taken from portions, while the program refills them.
+    /// Sends new data as Linux does: in groups from the portions of the write queue, which the application refills.
     #[inline(never)]
     fn send_groups(&mut self, io: &mut Io<'_>) {
         let offered = self.peer.window;
@@ -134,7 +134,7 @@ impl Tcb {
             .saturating_sub(self.seq.nxt)
     }
 
-    /// Lets the program write again if send-buffer memory is free.
+    /// Unblocks the application's write if send-buffer memory is free.
     fn look_for_space(&mut self) {
         let mss = u64::from(self.config.mss);
         let cwnd = (self.room() >= mss).then_some(self.window.bytes() / mss);
@@ -164,7 +164,7 @@ impl Tcb {
             let most = (room / mss).clamp(1, group) * mss;
             queue.grow(most);
             let (first, last) = (queue.first().unwrap_or(first), queue.is_last());
-            // While the program is still writing a portion, only full segments of it are sent.
+            // While the application is still writing a portion, only full segments of the portion are sent.
             let whole = if last && queue.written() < self.seq.end { first / mss * mss } else { first };
             if whole == 0 {
                 return;
@@ -202,8 +202,8 @@ impl Tcb {
         true
     }
 
-    /// Whether to defer a group: the portion can be sent only in part, and an ACK that opens the window is
-    /// due. Never deferred in recovery, if a third of the window may be sent, if the whole portion may be
+    /// Whether to defer a group: only part of the portion fits into the window, and an ACK is expected within
+    /// `SOON`. Never in recovery, if a third of the window may be sent, if the whole portion may be
     /// sent (unless it is the last), or long after the last segment (Linux 6.12, net/ipv4/tcp_output.c:
     /// `tcp_tso_should_defer`). A portion of one segment is never deferred.
     fn defers(&self, now: Time, limit: u64, portion: u64, last: bool) -> bool {
@@ -290,14 +290,14 @@ impl Tcb {
         }
         let fresh = self.seq.nxt >= self.seq.max && self.seq.nxt > 0 && self.seq.nxt < self.seq.end;
         if fresh && self.queue.as_ref().is_some_and(|queue| self.seq.nxt >= queue.written()) {
-            return false; // the program is blocked on send-buffer memory
+            return false; // the application is blocked on send-buffer memory
         }
         let mut end = self.segment_end(self.seq.nxt);
         if fresh && self.search.is_some() {
             end = self.probe_end(end, limit);
         }
-        // A peer's window smaller than a segment admits one only if nothing is in flight. A FIN sent with
-        // data takes no window.
+        // If the peer's window is smaller than a segment, a segment is sent only with nothing in flight. A FIN sent
+        // with data takes no window.
         let reach = if self.config.segmentation.fin_with_data { end.min(self.seq.end) } else { end };
         let end = if reach > limit {
             if self.flight() > 0 || limit <= self.seq.nxt || self.seq.nxt >= self.seq.end || self.silly(limit)

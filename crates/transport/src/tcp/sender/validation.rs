@@ -19,19 +19,20 @@ const SAMPLING: Span = Span::from_secs(1);
 pub(super) struct CwndUsage {
     /// Time of the last transmission.
     pub(super) last_sent: Time,
-    /// Start and end of the RTT being measured. `began`: SND.UNA at its start (Linux: most bytes outstanding
-    /// since the window was last full).
+    /// SND.UNA at the start of the RTT being measured (Linux: most bytes outstanding since the window was last full).
     began: u64,
+    /// Sequence number whose ACK ends the RTT being measured.
     ends: u64,
-    /// Bytes outstanding at its start, which its ACKs will cover.
+    /// Bytes outstanding at the start of the RTT being measured.
     flight: u64,
     /// pipeACK samples: time, and bytes acknowledged in that RTT.
     samples: [(Time, u64); 4],
     next: usize,
     /// Start of the non-validated phase, if the window is larger than its use.
     since: Option<Time>,
-    /// RFC 2861: most bytes outstanding since `period`.
+    /// RFC 2861: most bytes outstanding since `period`. Linux: bytes outstanding at the fullest moment of the RTT.
     most: u64,
+    /// Time at which the window was last full or last reduced for lack of use.
     period: Time,
     /// Linux: the window was full when `most` was recorded.
     limited: bool,
@@ -42,9 +43,9 @@ pub(super) struct CwndUsage {
 /// Volume retransmitted in a recovery that began while the window was not validated (RFC 7661 section 4.4.1).
 #[derive(Clone, Debug, Default)]
 pub(super) struct LostVolume {
-    /// Outstanding at the loss, bytes, as the reduction counted it.
+    /// Bytes outstanding at the loss, from which the reduction started.
     outstanding: f64,
-    /// Fraction that the congestion control keeps of it.
+    /// Fraction of `outstanding` that the congestion control kept.
     share: f64,
     /// Ranges retransmitted.
     ranges: Vec<(u64, u64)>,

@@ -3,9 +3,9 @@
 //! The send buffer holds data in socket buffers, called portions here. A program fills it as far as memory
 //! allows. A portion holds as many segments as fit in half of the peer's largest window, or in 64 kB.
 //! Transmitted data are split off from the first portion. A lone segment at the end of a portion is never
-//! kept back (`super::transmit`), so portion ends decide when segments leave.
+//! deferred (`super::transmit`), so portion ends decide when segments are sent.
 //!
-//! The rules are those of 6.12 (net/ipv4/tcp.c: `tcp_sendmsg_locked`, `tcp_xmit_size_goal`, `forced_push`;
+//! The rules are those of Linux 6.12 (net/ipv4/tcp.c: `tcp_sendmsg_locked`, `tcp_xmit_size_goal`, `forced_push`;
 //! net/ipv4/tcp_output.c: `tcp_write_xmit`, `tcp_grow_skb`, `tso_fragment`; net/ipv4/tcp_input.c:
 //! `tcp_sndbuf_expand`, `tcp_check_space`; net/core/stream.c: `sk_stream_write_space`). Not modelled:
 //! splitting and merging of portions by SACK.
@@ -21,7 +21,7 @@ const LONGEST: u64 = 65_536 - 321;
 /// Result of a write step, and what may be sent after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum WriteResult {
-    /// The first portion is complete: one send of it may go.
+    /// The first portion is complete: one group of it may be sent.
     First,
     /// Everything that the windows allow may be sent.
     Much,
@@ -62,8 +62,9 @@ pub(super) struct Queue {
     full: bool,
     /// Largest window that the peer has offered, bytes.
     largest: u64,
-    /// End of the group of segments being sent together, and whether it is more than one segment.
+    /// End of the group of segments being sent together.
     group: u64,
+    /// The group has more than one segment.
     several: bool,
     /// End of the last segment shorter than the MSS (`snd_sml`).
     short: u64,
@@ -140,13 +141,13 @@ impl Queue {
         if window > self.mss && self.short <= una { window } else { window / self.mss * self.mss }
     }
 
-    /// The next `bytes` are sent as one group.
+    /// Starts a group of the next `bytes`.
     pub(super) fn begin_group(&mut self, bytes: u64) {
         (self.group, self.several) = (self.next + bytes, bytes > self.mss);
     }
 
-    /// Data up to `end` are sent for the first time. Returns whether the segment carries PSH: the last one of
-    /// a group of several, and the last one of a portion that was pushed.
+    /// Records the first transmission of data up to `end`. Returns whether the segment carries PSH: the last segment
+    /// of a group of several segments, or of a portion that was pushed.
     pub(super) fn leave(&mut self, end: u64) -> bool {
         let short = end - self.next < self.mss;
         self.next = end;

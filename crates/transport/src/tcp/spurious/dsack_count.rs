@@ -1,7 +1,7 @@
 //! Detection of spurious retransmissions by counting DSACKs per copy, as in Linux, for windows without a verdict in
 //! RFC 3708.
 //!
-//! As [`super::dsack`], but with as many DSACK reports required as copies sent. RFC 3708 gives no verdict for
+//! Differs from [`super::dsack`] in that it requires as many DSACK reports as copies sent. RFC 3708 gives no verdict for
 //! a window with a segment retransmitted more than once, or with all ACKs lost. Counting covers these cases;
 //! Linux does so, since its probe and timeout retransmit the same segment.
 

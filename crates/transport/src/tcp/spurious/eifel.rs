@@ -16,13 +16,13 @@ use base::Time;
 /// Eifel detection state.
 #[derive(Clone, Copy, Debug)]
 pub struct Eifel {
-    /// RetransmitTS: time of the first retransmission, while a verdict is due.
+    /// RetransmitTS: time of the first retransmission, until a verdict is given.
     retransmit: Option<Time>,
     /// The episode began with a fast retransmit.
     fast: bool,
     /// SND.UNA at a fast retransmit, until its first retransmission.
     oldest: Option<u64>,
-    /// The verdict was given up.
+    /// The case was closed without a verdict.
     given_up: bool,
     /// The receiver has sent a DSACK on this connection.
     dsack_seen: bool,

@@ -1,9 +1,9 @@
 //! Combined spurious detection of Linux: F-RTO, timestamps, DSACK.
 //!
-//! After a timeout it sends as F-RTO does and evaluates timestamps and DSACK too; the first spurious verdict
+//! After a timeout the sender follows F-RTO, and timestamps and DSACK are evaluated too; the first spurious verdict
 //! counts. Fast retransmits are judged by timestamps and DSACK.
 //!
-//! The verdict is genuine once no detector is left that could contradict. As in Linux, timestamps are trusted
+//! The verdict is genuine when no detector can still give a spurious verdict. As in Linux, timestamps are trusted
 //! even if all ACKs seem to be lost.
 
 use super::dsack::Dsack;

@@ -67,7 +67,7 @@ pub enum SpuriousVerdict {
     Open,
     /// The case is closed without a verdict.
     GivenUp,
-    /// A loss, as far as the detector can tell.
+    /// The detector found no sign that the retransmission was spurious.
     Genuine,
     /// No loss, revealed by the ACK of an original: other outstanding segments need no retransmission
     /// (SPUR_TO of RFC 3522).

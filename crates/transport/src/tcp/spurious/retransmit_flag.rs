@@ -1,8 +1,8 @@
 //! Spurious detection by a retransmission flag in segments and ACKs.
 //!
-//! One bit in each direction resolves the retransmission ambiguity as timestamps do. It costs no bytes, but
-//! needs the receiver's help. Proposed beside timestamps (Ludwig and Katz 2000; RFC 3708 section 4; catalogue
-//! EI-26), never standardised.
+//! One bit in each direction resolves the retransmission ambiguity as timestamps do. The bit adds no bytes, but
+//! the receiver must echo it. An alternative to timestamps, proposed (Ludwig and Katz 2000; RFC 3708 section 4; catalogue
+//! EI-26) and never standardised.
 //!
 //! As with timestamps, the ACK of several segments refers to the first. If ACKs of the original were lost,
 //! the next ACK refers to the retransmission, and the timeout counts as genuine.

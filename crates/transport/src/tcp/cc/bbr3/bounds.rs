@@ -8,7 +8,7 @@ use super::{BETA, Bounds, HEADROOM, LEAST_SEGMENTS, LOSS_THRESHOLD, Mode, Sample
 use crate::tcp::cc::{Loss, Window};
 use base::Time;
 
-/// Times of loss remembered, far more than one RTT has.
+/// Maximum number of loss times stored, far more than occur in one RTT.
 const REMEMBERED: usize = 1024;
 
 impl State {
@@ -49,7 +49,7 @@ impl State {
     }
 
     // draft-ietf-ccwg-bbr section 3.7: CE marks must be treated as congestion; how is left open
-    /// An ECN mark counts as a loss outside of probing, and as excessive loss while probing.
+    /// Processes an ECN mark: a loss outside of probing, excessive loss while probing.
     pub(super) fn hear_mark(&mut self, window: &Window) {
         self.note_loss();
         if self.mode == Mode::Startup {

@@ -4,10 +4,10 @@
 //! is the flight at which probing found less than 2 % loss. The short-term bound is the amount delivered in
 //! the last round with a loss.
 //!
-//! The draft draws the wait between probes at random; here it is a hash of the time (as in `bbr`). There is
-//! no offload, so the send quantum is the draft's formula. Losses are processed one by one. With `rack` they
-//! come before the ACK that revealed them; recoveries that mark no losses report a segment when they
-//! retransmit it. An ECN mark is congestion, as the draft requires; the reaction is unspecified there. Here a
+//! The draft draws the wait between probes at random; here it is a hash of the time (as in `bbr`). Without
+//! segmentation offload, the send quantum is the draft's formula. Losses are processed one by one. With `rack`, losses
+//! are processed before the ACK that revealed them; recoveries that mark no losses report a segment when they
+//! retransmit it. An ECN mark is congestion, as the draft requires; the draft does not specify the reaction. Here a
 //! mark counts as a loss outside of probing, and as excessive loss while probing. After a timeout the window
 //! grows from one segment by the bytes acknowledged; the end of recovery is not signalled.
 
@@ -86,9 +86,9 @@ struct Sample {
     rate: f64,
     delivered: f64,
     app_limited: bool,
-    /// Bytes in flight when that segment was sent, itself included.
+    /// Bytes in flight when the newest delivered segment was sent, with this segment.
     in_flight: f64,
-    /// Bytes lost since then.
+    /// Bytes lost since that transmission.
     lost: f64,
 }
 
@@ -124,7 +124,7 @@ struct Bounds {
 #[derive(Clone, Debug, Default)]
 struct LossRound {
     began: bool,
-    /// Delivered bytes at which it ends.
+    /// Delivered bytes at which the round ends.
     end: u64,
     lossy: bool,
 }
@@ -132,7 +132,7 @@ struct LossRound {
 /// Cycle of bandwidth probes (section 5.3.3).
 #[derive(Clone, Debug)]
 struct BandwidthProbe {
-    /// Losses are judged by the flight at the segment's transmission (`BBR.bw_probe_samples`).
+    /// Samples reflect a bandwidth probe, so that excessive loss sets the long-term bound (`BBR.bw_probe_samples`).
     sampling: bool,
     feedback: Feedback,
     up_acked: f64,
@@ -159,10 +159,10 @@ struct FullPipe {
 /// Minimum RTT filter and ProbeRTT (section 5.3.4).
 #[derive(Clone, Debug, Default)]
 struct MinRtt {
-    /// Minimum of ten seconds.
+    /// Minimum RTT of the last ten seconds.
     least: Option<Span>,
     least_at: Time,
-    /// Minimum of five seconds.
+    /// Minimum RTT of the last five seconds.
     recent: Option<Span>,
     recent_at: Time,
     expired: bool,
@@ -190,7 +190,7 @@ struct Aggregation {
 /// Bytes lost, in all and by time.
 #[derive(Clone, Debug, Default)]
 struct Losses {
-    /// Times of losses, with the total bytes lost by then.
+    /// Times of losses, each with the total of bytes lost up to that time.
     totals: VecDeque<(Time, u64)>,
     /// Total before the first entry of `totals`.
     before: u64,
@@ -208,7 +208,7 @@ struct State {
     initial: f64,
     pacing_rate: Option<f64>,
     rounds: Rounds,
-    /// Maximum delivery rate of the last cycle and of this one, bytes per second.
+    /// Maximum delivery rates of the last cycle and of the present cycle, bytes per second.
     rates: [f64; 2],
     /// Bandwidth estimate within all bounds, bytes per second.
     rate: f64,

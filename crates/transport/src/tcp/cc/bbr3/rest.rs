@@ -1,7 +1,7 @@
-//! ProbeRTT of BBRv3: minimum RTT filter.
+//! Minimum RTT filter and ProbeRTT of BBRv3.
 //!
-//! The minimum RTT is taken over ten seconds. After five seconds without a lower one, half of the
-//! bandwidth-delay product is kept in flight for 200 ms (section 5.3.4).
+//! The minimum RTT covers ten seconds. After five seconds without a lower RTT, ProbeRTT keeps half of the
+//! bandwidth-delay product in flight for 200 ms (section 5.3.4).
 
 use super::{Feedback, LEAST_SEGMENTS, Mode, State};
 use crate::tcp::cc::{Delivery, Window};
