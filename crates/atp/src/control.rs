@@ -49,7 +49,7 @@ impl Window {
             self.size += if self.size < self.threshold { 1.0 } else { 1.0 / self.size };
         }
     }
-    /// Time for so many fragments, while the window grows by one a round trip; none in slow start, in which it does not yet reflect
+    /// Time to send this number of fragments while the window grows by one a round trip; none in slow start, in which it does not yet reflect
     /// the path.
     fn time_for(&self, fragments: u64, rtt: Span) -> Option<Span> {
         if rtt.is_zero() || self.size < self.threshold {
@@ -323,7 +323,7 @@ impl Control {
             sender.on_timeout(now);
         }
     }
-    /// Estimate of the time in which fragments of `size` bytes carry so many bytes; none where nothing limits.
+    /// Estimated time to send this number of bytes in fragments of `size` bytes; `None` without a limit.
     pub fn time_for(&self, bytes: u64, rtt: Span, size: u32) -> Option<Span> {
         let window = |window: &Window| window.time_for(bytes.div_ceil(u64::from(size.max(1))), rtt);
         match self {

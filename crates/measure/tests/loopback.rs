@@ -265,7 +265,7 @@ fn what_was_measured_survives_a_kill() {
     assert!(matches!(entry::read(&path), Err(Error::Damaged { line: 2, .. })));
 }
 
-/// A hundred strangers that send nothing, or single bytes, take no client's place, and are told why they are evicted.
+/// A hundred strangers that send nothing, or single bytes, take no client's place, and each receives the reason of its eviction.
 #[test]
 fn strangers_do_not_lock_the_server() {
     let server = Server::bind(common::serving(HERE.into(), Some("word"))).unwrap();

@@ -278,7 +278,7 @@ impl Reporter {
         self.counters.push_back((count, now));
     }
 
-    /// A round trip of so many nanoseconds enters the average.
+    /// Adds a round-trip sample, nanoseconds, to the average.
     fn sample(&mut self, nanos: u64) {
         let nanos = nanos.max(1);
         let before = if self.rtt.is_zero() { nanos } else { self.rtt.as_nanos() };
