@@ -49,8 +49,8 @@ impl Window {
             self.size += if self.size < self.threshold { 1.0 } else { 1.0 / self.size };
         }
     }
-    /// Time to send this number of fragments while the window grows by one a round trip; none in slow start, in which it does not yet reflect
-    /// the path.
+    /// Time to send this number of fragments while the window grows by one a round trip; `None` in slow start, when the
+    /// window does not reflect the path yet.
     fn time_for(&self, fragments: u64, rtt: Span) -> Option<Span> {
         if rtt.is_zero() || self.size < self.threshold {
             return None;
