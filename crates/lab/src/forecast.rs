@@ -19,6 +19,9 @@ use std::cell::Cell;
 
 /// Bound on the wake-ups of all pilots together; they take some tenths of a second in a release build.
 const BUDGET: u64 = 1_500_000;
+/// Processor time of a simulated second of a mobile in a system of cells, in wake-ups (about 40 us beside
+/// 2 us, benches/README.md): a system passes over all mobiles once a radio block.
+const MOBILE_SECOND: f64 = 20.0;
 /// Upper bound of pilot repetitions, spread over the grid.
 const PILOTS: u64 = 24;
 /// Wake-ups between two readings of the number of packets in the network.
@@ -119,6 +122,11 @@ pub fn measured(scenario: &Scenario, cost: &Cost, meters: Meters<'_>) -> Forecas
     }
     sum.exact /= f64::max(ran, 1.0);
     sum
+}
+
+/// Work inside the systems of cells of a model in a simulated second, in wake-ups that take as long.
+pub fn system_work(model: &Model) -> f64 {
+    MOBILE_SECOND * model.systems.iter().map(|system| system.users.len() as f64).sum::<f64>()
 }
 
 /// Counters of a network at one instant.
@@ -227,28 +235,33 @@ impl Reading {
     }
 }
 
-/// Forecast from the first `budget` wake-ups of a repetition, and the wake-ups it took. `began` is the
-/// processor time before its cell was built.
+/// Forecast from the beginning of a repetition, and the work it took: wake-ups and work inside of systems,
+/// at most about `budget`. `began` is the processor time before its cell was built.
 fn pilot(model: &Model, repetition: u64, budget: u64, meters: Meters<'_>, began: Span) -> (Forecast, u64) {
     let mut running = Running::new(model, repetition, Tracer::off(), None);
     let ends = running.world().flows.iter().map(|ends| [ends.from, ends.to]).collect();
     let gauge = Gauge { model, ends, meters, began: Cell::new(began) };
     let mut half = None;
     let mut peak = 0;
+    let inside_systems = system_work(model);
+    let work =
+        |network: &Network| network.counters().wakes + (inside_systems * network.now().as_secs_f64()) as u64;
     let mut spent = |network: &Network| {
         let wakes = network.counters().wakes;
         if wakes % READ_EVERY < u64::from(LOOK_EVERY) {
             peak = peak.max(network.packets_inside());
         }
-        if half.is_none() && wakes >= budget / 2 {
+        let work = work(network);
+        if half.is_none() && work >= budget / 2 {
             half = Some(Reading::of(&gauge, network));
         }
-        wakes >= budget
+        work >= budget
     };
     let worked = running.work(&mut spent);
     let worked_at = Reading::of(&gauge, &running.world().network);
     let drained = worked && running.drain(&mut spent);
     let now = Reading::of(&gauge, &running.world().network);
+    let used = work(&running.world().network);
     let half = half.unwrap_or_default();
     let (exact, peak) = (f64::from(u8::from(drained)), peak as f64);
     let (end, then) = if drained {
@@ -272,7 +285,7 @@ fn pilot(model: &Model, repetition: u64, budget: u64, meters: Meters<'_>, began:
         seconds: then.processor,
         exact,
     };
-    (forecast, now.wakes as u64)
+    (forecast, used)
 }
 
 /// End of the workloads, s, and counters after the drain, for a repetition that is at `now` within its
