@@ -234,6 +234,8 @@ struct Seen {
     comparisons: Vec<Comparison>,
     packets: u64,
     events: u64,
+    /// Processor time of the slowest scenario, s, and its number.
+    slowest: Option<(f64, u64)>,
 }
 
 impl Seen {
@@ -242,8 +244,11 @@ impl Seen {
         used(&random.document).into_iter().for_each(|key| *self.keys.entry(key).or_default() += 1);
     }
 
-    /// A release build that took longer than a scenario may.
+    /// Keeps the slowest scenario; a release build that takes longer than [`SLOW_S`] fails.
     fn slow(&mut self, number: u64, took: f64) {
+        if self.slowest.is_none_or(|(most, _)| took > most) {
+            self.slowest = Some((took, number));
+        }
         if took > SLOW_S && !cfg!(debug_assertions) {
             self.failures.push((number, format!("it took {took} s")));
         }
@@ -284,6 +289,9 @@ fn report(args: &Args, seen: &Seen) -> Result<bool, String> {
     if !missing.is_empty() {
         let names: Vec<&str> = missing.iter().take(40).map(|key| key.as_str()).collect();
         say(&format!("not reached: {}", names.join(", ")));
+    }
+    if let Some((took, number)) = seen.slowest {
+        say(&format!("slowest: {number}, {took:.3} s of processor"));
     }
     seen.failures.iter().for_each(|(number, why)| say(&format!("failed: {number}: {why}")));
     Ok(seen.failures.is_empty())

@@ -76,33 +76,12 @@ pub(crate) struct CopyFilter {
     /// Packets whose identification another packet used within [`LIFETIME`], so that it is not unique.
     shared: u64,
     /// Distances of duplicates found by IP identification.
-    lag: Lag,
+    lag: Majority<Span>,
     /// Distances of equal data packets without identification.
-    alike: Lag,
+    alike: Majority<Span>,
     /// Number of data packets without identification.
     bare_data: u32,
     doubling: Doubling,
-}
-
-/// Most frequent distance of duplicates, by majority vote.
-#[derive(Clone, Copy, Debug, Default)]
-struct Lag {
-    span: Span,
-    /// Votes for `span` less votes against it.
-    more: u32,
-    /// Number of votes.
-    told: u32,
-}
-
-impl Lag {
-    fn see(&mut self, span: Span) {
-        self.told += 1;
-        match self.more {
-            0 => (self.span, self.more) = (span, 1),
-            _ if is_near(span, self.span) => self.more += 1,
-            _ => self.more -= 1,
-        }
-    }
 }
 
 impl Mark {
@@ -176,14 +155,15 @@ impl CopyFilter {
 
     /// Distance at which the sender's packets are captured twice, if nearly all duplicates have this distance.
     pub(crate) fn lag(&self) -> Option<Span> {
-        let most = |lag: &Lag, of: u32| (lag.more >= 4 && lag.more * 4 >= of * 3).then_some(lag.span);
-        most(&self.lag, self.lag.told).or_else(|| most(&self.alike, self.bare_data / 2))
+        let most =
+            |lag: &Majority<Span>, of: u32| (lag.lead >= 4 && lag.lead * 4 >= of * 3).then_some(lag.value);
+        most(&self.lag, self.lag.votes).or_else(|| most(&self.alike, self.bare_data / 2))
     }
 
     /// Records the distance of a duplicate; duplicates of the same instant have none.
     fn vote(&mut self, span: Span) {
         if span > INSTANT {
-            self.lag.see(span);
+            self.lag.vote(span, is_near);
         }
     }
 
@@ -265,7 +245,7 @@ impl CopyFilter {
                 return Some(span);
             }
             // Equal content at one recurring distance indicates a second capture point.
-            self.alike.see(span);
+            self.alike.vote(span, is_near);
         }
         if let Some(before) = before.filter(|b| mark.ttl < b.ttl) {
             let span = mark.t.since(before.t);

@@ -4,6 +4,7 @@
 //! quarters of a sender's advancing ACKs and SYNs stand in the capture twice, its other repeated ACKs are copies too.
 
 use super::dedup::Mark;
+use super::majority::Majority;
 use base::wire::flag;
 use base::{Span, Time};
 use std::collections::VecDeque;
@@ -34,9 +35,8 @@ pub(super) struct Doubling {
     votes: u32,
     at_once: u32,
     lower: u32,
-    /// Copies at once of most ACKs, by a majority vote, and votes for it beyond those against.
-    copies: u8,
-    more: u32,
+    /// Copies at once of an ACK.
+    copies: Majority<u8>,
 }
 
 /// Advancing ACKs that wait for their repetition.
@@ -68,32 +68,34 @@ impl Doubling {
         }
     }
 
-    /// Counts the ACKs whose time for a repetition is over.
+    /// Counts the ACKs whose time for a repetition is over, and the oldest beyond [`WAITING`] as not repeated.
     fn close(&mut self, now: Time, at_once: Span, later: Span) {
-        let room = self.waiting.len() <= WAITING;
-        let (mut votes, mut copies) = (0, Vec::new());
-        self.waiting.retain(|a| {
+        let mut excess = self.waiting.len().saturating_sub(WAITING);
+        let Doubling { waiting, votes, at_once: repeated, copies, .. } = self;
+        waiting.retain(|a| {
             let age = now.since(a.t);
-            let open = if a.at_once > 0 { age <= at_once } else { age <= later && room };
+            let open = if a.at_once > 0 {
+                age <= at_once
+            } else if excess > 0 {
+                excess -= 1;
+                false
+            } else {
+                age <= later
+            };
             if !open {
-                votes += 1;
-                copies.extend((a.at_once > 0).then_some(a.at_once));
+                *votes += 1;
+                if a.at_once > 0 {
+                    *repeated += 1;
+                    copies.vote(a.at_once, |a, b| a == b);
+                }
             }
             open
         });
-        (self.votes, self.at_once) = (self.votes + votes, self.at_once + copies.len() as u32);
-        for copies in copies {
-            match self.more {
-                0 => (self.copies, self.more) = (copies, 1),
-                _ if copies == self.copies => self.more += 1,
-                _ => self.more -= 1,
-            }
-        }
     }
 
     /// Copies at once of each pure ACK; 0 if the capture does not repeat them.
     pub(super) fn copies(&self) -> u8 {
-        if self.holds(Repetition::AtOnce) { self.copies } else { 0 }
+        if self.holds(Repetition::AtOnce) { self.copies.value } else { 0 }
     }
 
     /// Three quarters of the votes are for this kind of repetition.

@@ -5,5 +5,6 @@ pub mod capture_point;
 pub(crate) mod dedup;
 mod doubling;
 pub(crate) mod limits;
+mod majority;
 pub(crate) mod observation;
 pub(crate) mod ordering;

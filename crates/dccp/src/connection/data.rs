@@ -3,7 +3,7 @@
 use crate::ccid::{Fate, Sending};
 use crate::packet::Dccp;
 use base::{Span, Time};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use transport::app::message::{Message, MessageEvent, MessageId};
 
 /// Lifetime of a data packet in the network.
@@ -79,9 +79,10 @@ pub(super) struct Outbox {
     written: u64,
     closed: bool,
     next_id: MessageId,
+    /// Unsent data, by stream offset.
     waiting: VecDeque<Waiting>,
-    /// A message was written that has a lifetime.
-    limited: bool,
+    /// Deadline and stream offset of the start of each message in `waiting` that has a lifetime.
+    deadlines: BTreeSet<(Time, u64)>,
     /// Bytes of a stream without messages, as one message that grows.
     stream: bool,
     sent: VecDeque<Sent>,
@@ -121,12 +122,12 @@ impl Outbox {
         }
         let (from, to) = (self.written, self.written + bytes);
         self.written = to;
-        self.limited |= message.lifetime.is_some();
         self.waiting.push_back(Waiting { id, start: from, from, to, made: None, lifetime: message.lifetime });
         // A full buffer discards the oldest message of which nothing was sent.
         while most > 0 && self.waiting.len() > most as usize {
             let started = self.waiting.front().is_some_and(|w| self.progress.contains_key(&w.id));
             let Some(gone) = self.waiting.remove(usize::from(started)) else { break };
+            self.deadlines.remove(&(gone.deadline(), gone.start));
             self.events.push_back(MessageEvent::Expired(gone.id));
         }
         id
@@ -138,43 +139,45 @@ impl Outbox {
     pub(super) fn stop(&mut self) {
         self.closed = true;
         self.waiting.clear();
+        self.deadlines.clear();
     }
 
     /// Sets the write time of messages written since the endpoint last ran.
     pub(super) fn stamp(&mut self, now: Time) {
         for waiting in self.waiting.iter_mut().rev().take_while(|w| w.made.is_none()) {
             waiting.made = Some(now);
+            if waiting.lifetime.is_some() {
+                self.deadlines.insert((waiting.deadline(), waiting.start));
+            }
         }
     }
 
     /// Discards unsent data of messages whose lifetime has expired (catalogue AT-36).
     pub(super) fn expire(&mut self, now: Time) {
-        if !self.limited {
-            return;
+        let mut expired = Vec::new();
+        while let Some((_, start)) = self.deadlines.first().copied().filter(|(deadline, _)| *deadline <= now)
+        {
+            self.deadlines.pop_first();
+            expired.push(start);
         }
-        let mut at = 0;
-        while let Some(waiting) = self.waiting.get(at).copied() {
-            if waiting.deadline() > now {
-                at += 1;
-                continue;
-            }
-            self.waiting.remove(at);
-            let begun = self.progress.get_mut(&waiting.id);
-            let event = match begun {
+        expired.sort_unstable();
+        for start in expired {
+            let at = self.waiting.partition_point(|w| w.start < start);
+            let Some(gone) = self.waiting.remove(at) else { continue };
+            let event = match self.progress.get_mut(&gone.id) {
                 Some(progress) => {
                     progress.whole = true;
                     progress.lost += 1;
-                    MessageEvent::Abandoned(waiting.id)
+                    MessageEvent::Abandoned(gone.id)
                 }
-                None => MessageEvent::Expired(waiting.id),
+                None => MessageEvent::Expired(gone.id),
             };
             self.events.push_back(event);
         }
     }
 
     pub(super) fn next_expiry(&self) -> Time {
-        let deadlines = self.waiting.iter().map(Waiting::deadline);
-        if self.limited { deadlines.min().unwrap_or(Time::NEVER) } else { Time::NEVER }
+        self.deadlines.first().map_or(Time::NEVER, |(deadline, _)| *deadline)
     }
     pub(super) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
@@ -196,9 +199,10 @@ impl Outbox {
         let offset = first.from;
         first.from += bytes;
         let last = first.from >= first.to;
-        let (id, deadline) = (first.id, first.deadline());
+        let (id, deadline, start) = (first.id, first.deadline(), first.start);
         if last {
             self.waiting.pop_front();
+            self.deadlines.remove(&(deadline, start));
         }
         Some(Piece { offset, bytes: bytes as u32, message: (id, last), deadline })
     }
@@ -257,6 +261,7 @@ impl Outbox {
             self.on_fate(Fate { seq, arrived: true });
         }
         self.waiting.clear();
+        self.deadlines.clear();
         self.settled = self.written;
     }
 
