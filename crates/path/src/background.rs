@@ -20,8 +20,11 @@ const NOBODY: FlowId = FlowId(u32::MAX / 4);
 
 /// Source of background load: packet size, interval, time of the next packet.
 pub struct Source {
+/// Size of a packet on the wire, bytes.
     size: u32,
+/// Mean interval of packets; 0: a single packet.
     gap: Span,
+/// Time of the next packet.
     next: Time,
     sent: u32,
     flow: FlowId,
@@ -136,6 +139,7 @@ impl Element for Background {
 /// Element behind a link that removes background load; other packets pass.
 #[derive(Default)]
 pub struct Absorber {
+/// Flow numbers of load that passes.
     through: Vec<FlowId>,
 }
 

@@ -79,6 +79,7 @@ impl Compressor {
         Compressor { sizes, handovers, unknown }
     }
 
+    /// Performs the state changes up to `now`; without context transfer all flows need full headers.
     fn follow(&mut self, now: Time) {
         for handovers in &mut self.handovers {
             if handovers.lost(now) {
@@ -185,7 +186,9 @@ impl Element for Numbering {
 #[derive(Clone, Copy, Default)]
 struct Flow {
     compressed: bool,
+/// Number of the next packet if none is lost.
     expected: u16,
+/// Whether a loss has made the restored headers wrong, until the next full header.
     wrong: bool,
 }
 

@@ -13,8 +13,10 @@ use std::collections::VecDeque;
 /// Gate in front of a queue.
 pub struct Hold {
     gate: Gate,
+    /// Whether packets are held; otherwise they are dropped.
     stores: bool,
     held: VecDeque<Packet>,
+    /// Time at which the gate opens, as of the last query.
     opens: Time,
 }
 

@@ -41,6 +41,7 @@ impl Delays {
     }
 }
 
+/// A packet in propagation.
 struct Flying {
     arrival: Time,
     number: u64,
@@ -68,8 +69,11 @@ impl Ord for Flying {
 pub struct Jitter {
     delays: Delays,
     reorder: bool,
+    /// Packets in propagation.
     flying: BinaryHeap<Reverse<Flying>>,
+    /// Latest arrival so far.
     latest: Time,
+    /// Packets so far; numbers keep the order of packets with equal arrival.
     count: u64,
 }
 

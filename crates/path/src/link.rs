@@ -149,6 +149,7 @@ pub struct Link {
     red: Option<Box<Red>>,
     capacity: Capacity,
     gates: Vec<LinkGate>,
+    /// Whether the last signal was [`Signal::Close`] instead of [`Signal::Open`].
     closed_by_hand: bool,
 }
 
@@ -407,6 +408,7 @@ impl Link {
         !open && self.holds_up(now)
     }
 
+    /// The general case of [`Self::is_closed`], with gates.
     #[inline(never)]
     fn holds_up(&mut self, now: Time) -> bool {
         self.closed_by_hand || self.gates.iter_mut().any(|g| g.stores && g.gate.open_from(now, now) > now)

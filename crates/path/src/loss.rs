@@ -61,6 +61,7 @@ pub enum Fate {
 pub struct Loss {
     rule: Rule,
     stream: Stream,
+    /// Whether the Gilbert-Elliott chain is in the bad state.
     bad: bool,
     fate: Fate,
 }
@@ -78,6 +79,7 @@ impl Loss {
         self
     }
 
+    /// Whether the model selects the packet; returns the reason for a drop.
     fn loses(&mut self, now: Time, packet: &Packet) -> Option<DropReason> {
         let p = match &mut self.rule {
             Rule::Scripted(ranges) => {

@@ -30,8 +30,11 @@ enum ReassemblyKey {
 
 /// A waiting fragment.
 struct WaitingFragment {
+/// Offset of the payload in the packet, bytes.
     from: u32,
+/// Length of the payload, bytes.
     len: u32,
+/// More-fragments flag.
     more: bool,
     packet: Packet,
 }
@@ -77,7 +80,9 @@ pub struct Reassembly {
     waiting: BTreeMap<ReassemblyKey, Datagram>,
     /// Incomplete packets in order of expiry.
     order: BTreeMap<(Time, u64), ReassemblyKey>,
+    /// Number of packets whose reassembly has begun.
     begun: u64,
+    /// Bytes of all waiting fragments.
     bytes: u64,
 }
 

@@ -23,10 +23,12 @@ pub struct Schedule {
     above: Vec<Above>,
     /// Start of each level in `above`.
     levels: Vec<usize>,
+    /// Time of the earliest wake-up, nanoseconds, and its element.
     winner: (u64, u32),
     /// Whether there are at most [`FEW`] elements, as for one connection over one hop, the most common case. The
     /// winner is then found without the tree.
     few: bool,
+    /// Seed of the hash that breaks ties; none: the smaller element number runs first.
     shuffle: Option<u64>,
 }
 

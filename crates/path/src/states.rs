@@ -62,9 +62,12 @@ pub struct StateMachine {
     plan: Arc<Plan>,
     lasts: Vec<Option<Sampler>>,
     pauses: Vec<Option<Sampler>>,
+    /// Random stream of the next states.
     choice: Stream,
     state: usize,
+    /// Time at which the present state ends without a trigger.
     leaves: Time,
+    /// Triggers of the scenario that have not been applied.
     script: VecDeque<(Time, usize)>,
 }
 

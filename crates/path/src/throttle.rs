@@ -30,7 +30,9 @@ pub struct Throttle {
     least: u64,
     /// Number of entries of `access` that have begun.
     begun: usize,
+    /// Token bucket in force; none: all packets pass.
     bucket: Option<Policer>,
+    /// Whether excess packets are marked instead of dropped.
     marks: bool,
 }
 
@@ -50,6 +52,7 @@ impl Throttle {
         (rate.bps() > 0).then(|| Policer::new(rate, burst))
     }
 
+    /// Starts the conditions due by `now`; returns whether a packet of `size` bytes conforms.
     fn conforms(&mut self, now: Time, size: u32) -> bool {
         while self.access.get(self.begun).is_some_and(|access| access.from <= now) {
             self.begun += 1;

@@ -11,7 +11,9 @@ use std::ops::RangeInclusive;
 /// Registered triggers, and a log of their calls.
 #[derive(Debug, Default)]
 pub struct Triggers {
+    /// Registered triggers, in order of registration.
     names: Vec<Trigger>,
+    /// Log of the calls.
     done: Vec<(Time, String)>,
 }
 

@@ -20,6 +20,7 @@ pub(crate) const NOBODY: ElementId = ElementId(u32::MAX);
 /// Wires of a network: collected during construction, then laid out in arrays.
 #[derive(Debug, Default)]
 pub(crate) struct Wires {
+    /// Collected wires: element, output port, target.
     noted: Vec<(ElementId, Port, PortEnd)>,
     /// Targets of port 0 of each element, by element number, then targets of all other ports.
     ends: Vec<PortEnd>,
@@ -66,6 +67,7 @@ impl Wires {
         self.lay_tables(tables);
     }
 
+    /// Computes `tables` and `routes`, and lets wires to a static table refer to its number.
     fn lay_tables(&mut self, tables: &[(ElementId, Table<'_>)]) {
         (self.tables, self.routes) = (Vec::new(), Vec::new());
         let elements = self.others.len() - 1;

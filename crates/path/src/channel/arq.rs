@@ -54,6 +54,7 @@ pub(crate) struct Arq {
     repeats: VecDeque<Frame>,
     /// Frames to retransmit per packet, discarded packets excluded.
     pending: BTreeMap<u64, u32>,
+    /// Frames in the window: in service, awaiting feedback, or to be retransmitted.
     unacknowledged: u32,
 }
 

@@ -9,7 +9,7 @@ use base::packet::{DropReason, Packet};
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// A packet on the channel, with the progress of its frames.
+/// Entry of a packet on the channel, with the progress of its frames.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unit {
     pub(crate) packet: Packet,
@@ -74,6 +74,7 @@ impl Amount {
 
 /// Packets of a channel behind its input queues.
 pub(crate) struct Buffer {
+    /// Entries in order of arrival; numbers are consecutive.
     units: VecDeque<Unit>,
     /// Number of the first packet in `units`.
     base: u64,

@@ -61,7 +61,7 @@ impl Channel {
         }
     }
 
-    /// Remaining bytes of the frame in service, at the present rate.
+    /// Remaining bytes of the frame in service, before a change of rate; none: no frame is in service.
     fn left(&mut self, now: Time) -> Option<u32> {
         let InService { end, left, .. } = self.in_service?;
         if end.is_never() {

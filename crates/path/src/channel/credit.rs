@@ -15,8 +15,11 @@ pub const CREDIT: Port = Port(1);
 /// Credit of the sending link: packets that it may start.
 #[derive(Clone, Debug)]
 pub struct Credit {
+    /// Packets that may start now.
     available: u32,
+    /// Delay of credit signals.
     delay: Span,
+    /// Arrival times of credit in transit, ascending.
     coming: VecDeque<Time>,
 }
 

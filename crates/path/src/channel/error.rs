@@ -87,6 +87,7 @@ pub struct Errors {
     process: ErrorProcess,
     mode: Mode,
     stream: Stream,
+    /// Whether the Gilbert-Elliott chain is in the bad state.
     bad: bool,
     /// Cache for the last two frame lengths: bit error rate, bytes, error probability.
     known: [(f64, u32, f64); 2],

@@ -125,6 +125,7 @@ pub struct Channel {
     grants: bool,
     followers: Followers,
     service: Service,
+    /// Whether the last signal was [`Signal::Close`] instead of [`Signal::Open`].
     closed_by_hand: bool,
     buffer: Buffer,
     in_service: Option<InService>,

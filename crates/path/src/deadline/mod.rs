@@ -61,10 +61,13 @@ pub struct DeadlineLink {
     capacity: Capacity,
     delay: Span,
     gates: Vec<LinkGate>,
+    /// Whether the last signal was [`Signal::Close`] instead of [`Signal::Open`].
     closed_by_hand: bool,
+    /// Queue, without the expired packets in `low`.
     waiting: VecDeque<Waiting>,
     /// Expired packets, whole or as headers; sent when no other packet waits.
     low: VecDeque<Waiting>,
+    /// Backlog in bytes, of `waiting` and `low`.
     bytes: u64,
     service: Option<Service>,
     flying: VecDeque<Flying>,
@@ -286,7 +289,7 @@ impl DeadlineLink {
         }
     }
 
-    /// Time at which the first waiting packet expires.
+    /// Earliest expiry of the waiting packets, 1 ns after the latest time of [`Policy::latest`].
     fn earliest_expiry(&self) -> Time {
         let latest = self.waiting.iter().map(|w| self.policy.latest(&w.packet)).min();
         latest.map_or(Time::NEVER, |t| if t.is_never() { t } else { t + Span::from_nanos(1) })

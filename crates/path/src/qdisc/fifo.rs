@@ -127,11 +127,13 @@ impl Fifo {
         Fifo { config, waiting: VecDeque::new(), bytes: 0, real: 0 }
     }
 
+    /// Subtracts a packet removed from the queue from the backlog.
     fn left(&mut self, packet: &Packet) {
         self.bytes -= u64::from(packet.size);
         self.real -= usize::from(!packet.flags.has(Flags::VIRTUAL));
     }
 
+    /// Drops the packet at position `place`; false if there is none.
     fn drop_at(&mut self, cx: &mut Cx<'_>, place: usize, reason: DropReason) -> bool {
         let Some(waiting) = self.waiting.remove(place) else { return false };
         self.left(&waiting.packet);

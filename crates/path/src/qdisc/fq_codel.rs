@@ -119,10 +119,13 @@ pub struct FqCoDel {
     /// Key of the hash, so that a sender cannot choose its queue.
     perturbation: u64,
     queues: Vec<FlowQueue>,
+    /// Numbers of the new queues, in order of service (RFC 8290 section 4).
     new: VecDeque<u32>,
+    /// Numbers of the old queues, in order of service.
     old: VecDeque<u32>,
     packets: usize,
     bytes: u64,
+    /// Backlog without background load, packets.
     real: usize,
 }
 
@@ -158,6 +161,7 @@ impl FqCoDel {
         ((x ^ x >> 31) % self.queues.len() as u64) as u32
     }
 
+    /// Subtracts a packet removed from queue `i` from the backlog.
     fn left(&mut self, i: u32, packet: &Packet) {
         self.packets -= 1;
         self.bytes -= u64::from(packet.size);

@@ -138,6 +138,7 @@ impl Pie {
         if self.config.ecn && view.ecn != 0 && self.probability < 0.1 { AqmVerdict::Mark } else { AqmVerdict::Drop }
     }
 
+    /// Performs the updates due by `now`.
     fn catch_up(&mut self, now: Time) {
         let mut left = MOST_UPDATES;
         while self.next <= now {
