@@ -20,11 +20,11 @@ const NOBODY: FlowId = FlowId(u32::MAX / 4);
 
 /// Source of background load: packet size, interval, time of the next packet.
 pub struct Source {
-/// Size of a packet on the wire, bytes.
+    /// Size of a packet on the wire, bytes.
     size: u32,
-/// Mean interval of packets; 0: a single packet.
+    /// Mean interval of packets; 0: a single packet.
     gap: Span,
-/// Time of the next packet.
+    /// Time of the next packet.
     next: Time,
     sent: u32,
     flow: FlowId,
@@ -46,7 +46,7 @@ impl Source {
         self
     }
 
-    /// Sets the flow number, by which routers forward the packets.
+    /// Sets a flow number, by which routers forward the packets beyond their first link.
     #[must_use]
     pub fn travelling(mut self, flow: FlowId) -> Self {
         self.flow = flow;
@@ -139,7 +139,7 @@ impl Element for Background {
 /// Element behind a link that removes background load; other packets pass.
 #[derive(Default)]
 pub struct Absorber {
-/// Flow numbers of load that passes.
+    /// Flow numbers of load that passes.
     through: Vec<FlowId>,
 }
 

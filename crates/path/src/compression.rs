@@ -186,9 +186,9 @@ impl Element for Numbering {
 #[derive(Clone, Copy, Default)]
 struct Flow {
     compressed: bool,
-/// Number of the next packet if none is lost.
+    /// Number of the next packet if none is lost.
     expected: u16,
-/// Whether a loss has made the restored headers wrong, until the next full header.
+    /// Whether a loss has made the restored headers wrong, until the next full header.
     wrong: bool,
 }
 

@@ -43,9 +43,9 @@ pub enum Signal {
     Cease,
     /// Sets a numbered parameter of an element.
     Set {
-    /// Number of the parameter in its element.
+        /// Number of the parameter in its element.
         number: u16,
-    /// New value.
+        /// New value.
         value: u32,
     },
     /// Sets the fraction of the access link that a throttle leaves to its flow.

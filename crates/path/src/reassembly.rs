@@ -1,5 +1,5 @@
-//! Reassembly of IP fragments before a model's host, with its timer (RFC 791 section 3.2, RFC 1122 section 3.3.2; catalogue
-//! NS-21).
+//! Reassembly of IP fragments before a model's host, with its timer (RFC 791 section 3.2, RFC 1122 section 3.3.2;
+//! catalogue NS-21).
 //!
 //! Packets that are not fragments pass. Fragments wait until their packet is complete, or until the timer started by
 //! its first fragment expires. Overlapping fragments that are not duplicates are dropped with all fragments of their
@@ -30,18 +30,18 @@ enum ReassemblyKey {
 
 /// A waiting fragment.
 struct WaitingFragment {
-/// Offset of the payload in the packet, bytes.
+    /// Offset of the payload in the packet, bytes.
     from: u32,
-/// Length of the payload, bytes.
+    /// Length of the payload, bytes.
     len: u32,
-/// More-fragments flag.
+    /// More-fragments flag.
     more: bool,
     packet: Packet,
 }
 
 /// Received fragments of one packet.
 struct Datagram {
-/// Key in [`Reassembly::order`]: expiry of the timer, and number of the packet in order of its first fragment.
+    /// Key in [`Reassembly::order`]: expiry of the timer, and number of the packet in order of its first fragment.
     turn: (Time, u64),
     /// Fragments ordered by offset, without overlap.
     pieces: Vec<WaitingFragment>,

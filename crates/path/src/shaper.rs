@@ -26,7 +26,7 @@ pub struct ShaperClass {
 
 /// State of one class.
 struct ClassState {
-/// Configuration of the class.
+    /// Configuration of the class.
     of: ShaperClass,
     /// Time to fill the empty bucket.
     depth: Span,

@@ -242,8 +242,8 @@ impl Classes {
         }
         let mut at = self.turns[begin];
         let mut fresh = at.is_none();
-        // Each round adds at least the largest packet to every waiting class, so the second round finds a
-        // class.
+        // Each round adds at least the size of the largest packet to the deficit of every waiting class, so the loop
+        // ends in the second round.
         loop {
             let o = at.unwrap_or(first);
             let i = self.order[o];

@@ -1,7 +1,7 @@
 //! Wake-up schedule of a channel: next event, next wake-up, lower bound of the next departure, opening of gates.
 //!
-//! In virtual time the channel wakes for its events; ARQ feedback may wait for the next of them. A driver in real
-//! time needs a wake-up for departures only.
+//! In virtual time the channel wakes for each event, except ARQ feedback that may be processed with a later event. A
+//! driver in real time needs a wake-up for departures only.
 
 use super::Channel;
 use super::follow::Service;

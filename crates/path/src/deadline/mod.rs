@@ -393,7 +393,7 @@ impl DeadlineLink {
         cx.record(Category::Path, now, || Event::Enqueued { packet: packet.id, size: packet.size, waiting });
         if self.service.is_none() {
             self.serve(cx);
-            // A transmission of zero duration ends at once.
+            // A transmission of zero duration, at an unlimited rate, ends now.
             self.advance(cx);
         } else if self.policy.check == Check::Queue {
             self.sweep(cx);
