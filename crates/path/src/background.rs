@@ -1,26 +1,30 @@
-//! Background load: CBR or Poisson cross traffic, absorbed behind the link or a later one.
+//! Background load: CBR or Poisson source of cross traffic, and the element that removes its packets behind a
+//! link.
 //!
-//! Packets at a constant rate, or at random times, compete for a queue and are removed behind the link or
-//! behind a later one; they are not answered (catalogue SW-49, NS-01).
+//! The packets compete for the queue of a link and are removed behind that link or behind a later one. No host
+//! answers them (catalogue SW-49, NS-01).
 //!
-//! They carry [`Flags::VIRTUAL`], have no body and no ledger, and are counted as sent and absorbed like all
-//! others. A source never ends by itself: the driver of the network ends it (`Signal::Cease`) when the
-//! workloads are done.
+//! They carry [`Flags::VIRTUAL`], have no body and no ledger, and are counted as sent and absorbed like packets
+//! of hosts. A source sends until the driver of the network stops it (`Signal::Cease`) when the workloads are
+//! done.
 //!
-//! For load that meets only its own link see [`crate::loaded`], which needs no wake-ups.
+//! Load that crosses one link only is simulated in [`crate::loaded`] without wake-ups.
 
 use crate::element::{Cx, Element, Port, Signal};
 use base::packet::{Flags, FlowId, Packet};
 use base::rng::Stream;
 use base::{Rate, Span, Time};
 
-/// Flow number outside of the scenario's.
+/// Flow number of load that ends behind its own link; no flow of a scenario has it.
 const NOBODY: FlowId = FlowId(u32::MAX / 4);
 
-/// Packet times of one load source.
+/// Source of background load: packet size, interval, time of the next packet.
 pub struct Source {
+    /// Size of a packet on the wire, bytes.
     size: u32,
+    /// Mean interval of packets; 0: a single packet.
     gap: Span,
+    /// Time of the next packet.
     next: Time,
     sent: u32,
     flow: FlowId,
@@ -42,7 +46,7 @@ impl Source {
         self
     }
 
-    /// Sets the flow number, by which routers forward the packets.
+    /// Sets a flow number, by which routers forward the packets beyond their first link.
     #[must_use]
     pub fn travelling(mut self, flow: FlowId) -> Self {
         self.flow = flow;
@@ -78,7 +82,7 @@ impl Source {
         (self.random.is_none() && !self.gap.is_zero()).then_some((self.size, self.gap))
     }
 
-    /// Skips `packets` packets of a steady source, which are counted elsewhere.
+    /// Skips `packets` packets of a source with a constant interval; [`Cx::pass_virtual`] counts them.
     pub(crate) fn skip(&mut self, packets: u64) {
         self.sent = self.sent.wrapping_add(packets as u32);
         self.next += Span::from_nanos(self.gap.as_nanos() * packets);
@@ -95,7 +99,7 @@ impl Source {
     }
 }
 
-/// Sends the packets of a source, each at its own wake-up.
+/// Element that sends the packets of a source, each at its own wake-up.
 pub struct Background(Source);
 
 impl Background {
@@ -132,14 +136,15 @@ impl Element for Background {
     }
 }
 
-/// Removes background load; other packets pass.
+/// Element behind a link that removes background load; other packets pass.
 #[derive(Default)]
 pub struct Absorber {
+    /// Flow numbers of load that passes.
     through: Vec<FlowId>,
 }
 
 impl Absorber {
-    /// Passes load with these flow numbers, which ends behind a later link.
+    /// Absorber that passes load with these flow numbers, since a later absorber removes it.
     pub fn but(through: Vec<FlowId>) -> Self {
         Absorber { through }
     }

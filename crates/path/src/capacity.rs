@@ -1,7 +1,7 @@
-//! Service curve of a link: constant, scheduled or varying rate.
+//! Service curve of a link: rate over time (unlimited, constant, in steps, changed during intervals), bits served,
+//! and end of a packet's transmission.
 //!
-//! The curve gives the end of a packet's transmission from its start. Rates may change during a packet, and
-//! rate 0 freezes it.
+//! The rate may change during a transmission; rate 0 suspends it.
 
 use crate::gate::Gate;
 use base::{Rate, Span, Time};
@@ -13,7 +13,7 @@ pub enum Capacity {
     Unlimited,
     /// Constant rate.
     Fixed(Rate),
-    /// Steps: each rate applies from its time on; the first one also before it. With a period the steps
+    /// Steps: each rate applies from its time on, the first rate also before that. With a period the steps
     /// repeat.
     Steps {
         /// Ascending times, each with the rate from then on.
@@ -21,9 +21,9 @@ pub enum Capacity {
         /// Period of the steps.
         period: Option<Span>,
     },
-    /// Another capacity, changed during given intervals; the last change in force applies.
+    /// Another capacity, changed during given intervals. The changes in force apply in the order of the list.
     Changing {
-        /// Capacity otherwise.
+        /// Capacity outside of the intervals.
         base: Box<Capacity>,
         /// Intervals, and the change in each.
         changes: Vec<(Gate, Change)>,
@@ -39,12 +39,12 @@ pub enum Change {
     Times(f64),
 }
 
-/// Maximum steps of the curve within one packet; beyond them it is never served.
+/// Maximum steps of the curve within one transmission; beyond them the transmission counts as endless.
 const MAX_STEPS: u32 = 1_000_000;
 
 impl Capacity {
-    /// Rate at `t` and a time until which it holds; no rate: unlimited. `now` never decreases from call to
-    /// call, and `t` is not before it.
+    /// Rate at `t` (none: unlimited), and a time until which it does not change. `now` never decreases from call
+    /// to call, and `t` is not before `now`.
     fn segment(&mut self, now: Time, t: Time) -> (Option<Rate>, Time) {
         match self {
             Capacity::Unlimited => (None, Time::NEVER),
@@ -84,13 +84,14 @@ impl Capacity {
         }
     }
 
-    /// If the rate at `t` is below `floor` bit/s: a time until which it stays so.
+    /// A time until which the rate stays below `floor` bit/s, if it is below at `t`; otherwise none.
     pub fn below(&mut self, t: Time, floor: u64) -> Option<Time> {
         let (rate, until) = self.segment(t, t);
         rate.filter(|rate| rate.bps() < floor).map(|_| until)
     }
 
-    /// Bits served from `from`, not before the present, to `to`; rounded down.
+    /// Bits served from `from` to `to`, rounded down in each step; [`u64::MAX`] at an unlimited rate. `from` is
+    /// not before the current time.
     pub fn bits_between(&mut self, from: Time, to: Time) -> u64 {
         let mut t = from;
         let mut bits = 0u128;
@@ -104,8 +105,8 @@ impl Capacity {
         u64::try_from(bits).unwrap_or(u64::MAX)
     }
 
-    /// End of the transmission of `bytes` that starts at `start`; [`Time::NEVER`] if it never ends. `now` is
-    /// not after `start`.
+    /// End of a transmission of `bytes` bytes that starts at `start`; [`Time::NEVER`] if it does not end. `now`
+    /// is not after `start`.
     pub fn finish(&mut self, now: Time, start: Time, bytes: u32) -> Time {
         if start.is_never() {
             return start;
@@ -140,7 +141,7 @@ impl Capacity {
     }
 }
 
-/// Nanoseconds for `bits`, rounded up.
+/// Transmission time of `bits` bits at `bps` bit/s, nanoseconds, rounded up.
 fn nanos_for(bits: u64, bps: u64) -> u64 {
     let n = (u128::from(bits) * 1_000_000_000).div_ceil(u128::from(bps));
     u64::try_from(n).unwrap_or(u64::MAX)
@@ -185,7 +186,7 @@ mod tests {
     }
 
     proptest! {
-        /// Two halves served one after the other take as long as the whole, up to a nanosecond each.
+        /// Two parts sent one after the other take as long as the whole, up to rounding.
         #[test]
         fn service_adds_up(start in 0u64..5_000_000_000, a in 1u32..3000, b in 1u32..3000) {
             let mut c = Capacity::Steps {
@@ -197,7 +198,7 @@ mod tests {
             let first = c.finish(start, start, a);
             let parts = c.finish(start, first, b);
             prop_assert!(parts >= whole);
-            // Each of the two parts rounds up once per step it crosses.
+            // Each part may round up once in every step that it crosses.
             prop_assert!(parts.since(whole) < Span::from_nanos(1_000_000), "{:?} {:?}", whole, parts);
         }
     }

@@ -1,14 +1,14 @@
-//! Checksum verification: discards packets with bit errors before the host (catalogue SW-37).
+//! Checksum verification at a receiving host: element that drops packets with bit errors (catalogue SW-37).
 //!
-//! The receiving host detects the error by its checksum and discards the packet: for the sender a loss like
-//! any other (catalogue SW-37). The element stands before hosts that keep no bytes; a packet port passes the wrong
-//! bits to the real stack, which verifies its own checksum.
+//! The sender cannot distinguish such a drop from a loss on the path. The element stands before modelled hosts,
+//! whose packets have no bytes to verify. A packet port instead passes a packet with a wrong bit to the real
+//! stack, which verifies the checksum itself.
 
 use crate::element::{Cx, Element, Port};
 use base::Time;
 use base::packet::{DropReason, Flags, Packet};
 
-/// Discards corrupt packets.
+/// Element that drops packets with [`Flags::CORRUPT`].
 pub struct Checksum;
 
 impl Element for Checksum {

@@ -1,17 +1,16 @@
 //! Header compression: sizes on the link (RFC 2507, ROHC-TCP of RFC 6846), and desynchronisation after a loss
 //! with delta encoding (RFC 1144, RFC 2507).
 //!
-//! With RFC 1144 the decompressor adds each difference to the previous header. After a loss all its headers
-//! are wrong, and the receiver discards the segments by their checksums until a packet with a full header
-//! arrives. The compressor sends one with a retransmission (RFC 1144 section 4.1). Catalogue PR-09.
+//! Desynchronisation (catalogue PR-09): the decompressor of RFC 1144 adds each difference to the previous header.
+//! After a loss all headers that it restores are wrong. The receiver discards the segments by their checksums until
+//! a packet with a full header arrives. Retransmissions have full headers (RFC 1144 section 4.1). [`Numbering`]
+//! stands behind the link, [`Decompressor`] behind the loss elements. Only packets with data are modelled: a lost
+//! ACK does not desynchronise.
 //!
-//! Two elements enclose the lossy part: [`Numbering`] behind the link, [`Decompressor`] behind the losses.
-//! ACKs, whose differences matter less, do not cause desynchronisation.
-//!
-//! Two elements enclose the link if sizes are modelled (catalogue PR-15, PR-16): [`Compressor`] before its
-//! queue, [`Restorer`] behind it. A SYN is sent with its full header, and with differences so is a
-//! retransmission. SACK blocks are not compressed. After a handover without context transfer (RFC 3374), the first
-//! packet of each flow at the compressor has its full header.
+//! Sizes (catalogue PR-15, PR-16): [`Compressor`] stands before the queue of the link, [`Restorer`] behind the link.
+//! A SYN has its full header, and with delta encoding a retransmission too. SACK blocks are not compressed. After a
+//! handover without context transfer (RFC 3374), the next packet of each flow at the compressor has its full
+//! header.
 
 use crate::element::{Cx, Element, Port, Signal};
 use crate::states::StateMachine;
@@ -23,9 +22,9 @@ use base::packet::{DropReason, Flags, Packet};
 pub struct HeaderSizes {
     /// Part of the header that the scheme compresses.
     pub whole: u32,
-    /// Its compressed size in a packet with data.
+    /// Compressed size of that part in a packet with data.
     pub data: u32,
-    /// Its compressed size in a packet without data.
+    /// Compressed size of that part in a packet without data.
     pub ack: u32,
     /// Retransmissions carry the full header.
     pub repeats_whole: bool,
@@ -40,7 +39,7 @@ impl HeaderSizes {
     }
 }
 
-/// State machine some of whose states are entered without context transfer: the new router has no contexts.
+/// State machine of handovers, and the states entered without context transfer to the new router.
 pub struct Handovers {
     number: u16,
     machine: StateMachine,
@@ -48,12 +47,13 @@ pub struct Handovers {
 }
 
 impl Handovers {
-    /// A copy of the state machine with this number in the network; `loses`: states entered without transfer.
+    /// `machine`: a copy of the network's state machine `number`; `loses`: by state, whether it is entered
+    /// without context transfer.
     pub fn new(number: u16, machine: StateMachine, loses: Vec<bool>) -> Self {
         Handovers { number, machine, loses }
     }
 
-    /// Whether contexts were lost in the changes until now.
+    /// Performs the state changes up to `now`; true if one of them had no context transfer.
     fn lost(&mut self, now: Time) -> bool {
         let mut lost = false;
         while let Some(change) = self.machine.step(now) {
@@ -63,21 +63,23 @@ impl Handovers {
     }
 }
 
-/// Compresses headers before the link: packets of these ledgers become smaller and record the difference.
+/// Header compressor before a link: reduces the size of packets, and records the saved bytes in each.
 pub struct Compressor {
     sizes: Vec<Option<HeaderSizes>>,
     handovers: Vec<Handovers>,
-    /// Ledgers without a context.
+    /// By ledger, whether the next packet needs its full header, since a handover has removed the context.
     unknown: Vec<bool>,
 }
 
 impl Compressor {
-    /// Compressed sizes by ledger, and handovers without context transfer.
+    /// `sizes`: header sizes by ledger, none without compression; `handovers`: state machines that may remove
+    /// contexts.
     pub fn new(sizes: Vec<Option<HeaderSizes>>, handovers: Vec<Handovers>) -> Self {
         let unknown = vec![false; sizes.len()];
         Compressor { sizes, handovers, unknown }
     }
 
+    /// Performs the state changes up to `now`; without context transfer all flows need full headers.
     fn follow(&mut self, now: Time) {
         for handovers in &mut self.handovers {
             if handovers.lost(now) {
@@ -120,13 +122,13 @@ impl Element for Compressor {
     }
 }
 
-/// Restores headers behind the link.
+/// Header decompressor behind the link, for sizes: restores the saved bytes of each packet.
 pub struct Restorer {
     compressed: Vec<bool>,
 }
 
 impl Restorer {
-    /// Whether packets are compressed, by ledger.
+    /// `compressed`: whether packets are compressed, by ledger.
     pub fn new(compressed: Vec<bool>) -> Self {
         Restorer { compressed }
     }
@@ -149,7 +151,7 @@ impl Element for Restorer {
     }
 }
 
-/// Numbers the data packets of each flow as they leave the link.
+/// Element behind the link that numbers the data packets of each compressed flow.
 pub struct Numbering {
     next: Vec<Option<u16>>,
 }
@@ -180,21 +182,23 @@ impl Element for Numbering {
     }
 }
 
-/// Decompressor state of one flow.
+/// Decompressor state of one flow: number of the next packet, and whether its headers are wrong.
 #[derive(Clone, Copy, Default)]
 struct Flow {
     compressed: bool,
+    /// Number of the next packet if none is lost.
     expected: u16,
+    /// Whether a loss has made the restored headers wrong, until the next full header.
     wrong: bool,
 }
 
-/// Discards packets with wrongly restored headers.
+/// Decompressor of RFC 1144 behind the loss elements: drops packets whose restored headers are wrong.
 pub struct Decompressor {
     flows: Vec<Flow>,
 }
 
 impl Decompressor {
-    /// `compressed`: whether the flow is compressed, by ledger.
+    /// `compressed`: whether packets are compressed, by ledger.
     pub fn new(compressed: &[bool]) -> Self {
         let flow = |&compressed: &bool| Flow { compressed, ..Flow::default() };
         Decompressor { flows: compressed.iter().map(flow).collect() }

@@ -1,8 +1,8 @@
-//! Path element interface: `Element` (packets, wake-ups, signals) and its context `Cx` (emission, drops, records,
-//! random draws).
+//! Path element interface: trait `Element` (packets, wake-ups, signals), and context `Cx` of its calls (forward, emit,
+//! drop, fragment, record, signal, counters).
 //!
-//! An element receives packets and wake-ups at the times that it requested, and acts through its context:
-//! forward, drop, record. It never reads a clock.
+//! The network calls an element when a packet arrives, at the wake-up that it requested, and for signals. The element
+//! acts through its context only, and takes the time from there.
 
 use crate::outbox::{Outbox, SIGNAL};
 use crate::wires::Wires;
@@ -23,7 +23,7 @@ pub struct ElementId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Port(pub u16);
 
-/// Out-of-band signal between elements, or from a trigger outside.
+/// Out-of-band signal to an element, from another element or from outside of the network.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Signal {
     /// Sets the rate; the packet in service keeps its remaining bytes.
@@ -39,26 +39,26 @@ pub enum Signal {
         /// Number of the state in its machine.
         state: u16,
     },
-    /// Ends background load: the workloads are done.
+    /// Stops the sources of background load, since the workloads are done.
     Cease,
-    /// Sets a number of an element.
+    /// Sets a numbered parameter of an element.
     Set {
-        /// Which of the element's numbers.
+        /// Number of the parameter in its element.
         number: u16,
-        /// Its value.
+        /// New value.
         value: u32,
     },
     /// Sets the fraction of the access link that a throttle leaves to its flow.
     Share(f64),
-    /// A stream of the element may send: its congestion manager has granted it.
+    /// Grant of a congestion manager: a stream of the element may send.
     Grant,
-    /// Credit-based flow control: the next stage has taken a packet out of its queue.
+    /// Credit-based flow control: the next link has taken a packet out of its queue.
     Credit,
     /// Drops the waiting packets of one connection in one direction of a flow.
     Flush {
-        /// Direction, as in [`Packet::ledger`].
+        /// Number of flow and direction ([`Packet::ledger`]).
         ledger: usize,
-        /// Connection, as in [`Cx::connection`].
+        /// Connection ([`Cx::connection`]).
         connection: u64,
     },
 }
@@ -67,22 +67,23 @@ pub enum Signal {
 pub trait Element: Any + Send {
     /// A packet arrives at `port`.
     fn on_packet(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet);
-    /// The wake-up time has come; an earlier call has no effect.
+    /// The time of the requested wake-up has come. A call before that time has no effect.
     fn on_wake(&mut self, cx: &mut Cx<'_>);
-    /// Next wake-up; [`Time::NEVER`] if none. A pure function, called after every call above.
+    /// Time of the next wake-up; [`Time::NEVER`] if none. A pure function; the network calls it after each packet,
+    /// wake-up and signal.
     fn next_wake(&self) -> Time;
-    /// Lower bound of the next departure if no packet arrives. A driver in real time need not wake for
-    /// internal events: they are processed later, each at its own time.
+    /// Lower bound of the time of the next departure if no packet arrives. A driver in real time may run internal
+    /// events late, since each is processed with its own time.
     fn next_exit(&self) -> Time {
         self.next_wake()
     }
-    /// Receives an out-of-band signal, of another element or of a trigger. The default ignores it.
+    /// An out-of-band signal arrives, from another element or a trigger. The default ignores it.
     fn on_signal(&mut self, _cx: &mut Cx<'_>, _signal: Signal) {}
-    /// Packets inside the element, for the conservation property.
+    /// Number of packets inside the element, for checks that no packet is lost or duplicated unnoticed.
     fn holds(&self) -> usize;
 
-    /// Static forwarding table of an element that only forwards: output port by [`Packet::ledger`]. The
-    /// network then bypasses the element.
+    /// Static forwarding table, output port by [`Packet::ledger`], of an element that only forwards. The network
+    /// resolves the table ahead and does not call the element.
     fn table(&self) -> Option<&[Option<Port>]> {
         None
     }
@@ -108,19 +109,21 @@ pub(crate) struct Core {
     pub(crate) ledgers: Vec<Ledger>,
     pub(crate) wires: Wires,
     pub(crate) counters: Counters,
-    /// Number of the last element in tie order that was woken at this time; the greatest number during a call
-    /// from outside, which follows all wake-ups due.
+    /// Greatest number of the elements woken at this time; `u32::MAX` during a call from outside, which follows
+    /// all wake-ups due.
     pub(crate) woken: u32,
     /// Pending signals, in the order of their slots in the outbox.
     pub(crate) signals: VecDeque<(ElementId, Signal)>,
 }
 
-/// Counters of a network, always maintained.
+/// Counters of a network.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets sent by hosts, and copies made by the network.
+    /// Packets created: sent by hosts, ports and load sources, and copies, fragments, reassembled packets and ICMP
+    /// errors of the network.
     pub sent: u64,
-    /// Packets taken in by hosts.
+    /// Packets removed without a drop: received by hosts and ports, absorbed load, and packets replaced by
+    /// fragments or by reassembly.
     pub absorbed: u64,
     /// Packets dropped in the network.
     pub dropped: u64,
@@ -130,14 +133,14 @@ pub struct Counters {
     pub frames: u64,
     /// Wake-ups executed.
     pub wakes: u64,
-    /// Bytes sent, absorbed and dropped, all headers counted.
+    /// Bytes of the packets sent, absorbed and dropped, headers included.
     pub bytes: [u64; 3],
-    /// Bytes that header compression took from packets and that were not restored: of packets on the compressed link,
-    /// and of those dropped there, which count in `bytes` by their compressed size.
+    /// Bytes saved by header compression and not restored: of packets on a compressed link, and of packets dropped
+    /// there, whose compressed size counts in `bytes`.
     pub compressed: u64,
 }
 
-/// Context of an element's call.
+/// Context of a call to an element.
 pub struct Cx<'a> {
     pub(crate) now: Time,
     pub(crate) me: ElementId,
@@ -158,28 +161,28 @@ impl Cx<'_> {
         self.me
     }
 
-    /// Whether all elements directly upstream have already run at this time: an element with a greater number
-    /// has run, or the call is from outside.
+    /// Whether an element with a greater number, thus further upstream, was already woken at this time, or the
+    /// call is from outside.
     #[inline]
     pub(crate) fn is_past_own_turn(&self) -> bool {
         self.core.woken > self.me.0
     }
 
-    /// Forwards a packet by `port`. It arrives at the same time, after this call has returned.
+    /// Forwards a packet by output `port`. It arrives at the same time, after the element's call has returned.
     #[inline]
     pub fn forward(&mut self, port: Port, packet: Packet) {
         self.forward_from(port, &packet);
     }
 
-    /// [`Self::forward`], copying from a reference.
+    /// [`Self::forward`] of a packet by reference.
     #[inline(always)]
     pub fn forward_from(&mut self, port: Port, packet: &Packet) {
         let (to, port) = self.core.wires.reaches(self.me, port, packet);
         self.outbox.push(packet, to, port);
     }
 
-    /// Sends an out-of-band signal to the element wired to `port`. It is delivered in order with the packets
-    /// sent, and not counted. Without a wire it has no effect.
+    /// Sends an out-of-band signal to the element wired to output `port`, in order with the packets sent. Without a
+    /// wire it has no effect.
     #[cold]
     pub fn signal(&mut self, port: Port, signal: Signal) {
         if let Some(to) = self.core.wires.signal_target(self.me, port) {
@@ -188,26 +191,26 @@ impl Cx<'_> {
         }
     }
 
-    /// For header compression: shortens a packet.
+    /// For header compression: reduces the size of a packet by `bytes`.
     #[cold]
     pub(crate) fn compress(&mut self, packet: &mut Packet, bytes: u32) {
         packet.size -= bytes;
         self.core.counters.compressed += u64::from(bytes);
     }
 
-    /// For header compression: gives a packet back what [`Self::compress`] took.
+    /// For header decompression: reverses [`Self::compress`].
     #[cold]
     pub(crate) fn restore(&mut self, packet: &mut Packet, bytes: u32) {
         packet.size += bytes;
         self.core.counters.compressed -= u64::from(bytes);
     }
 
-    /// Drops a packet.
+    /// Drops a packet: counts it, in the ledger of its flow too, releases its body, and records the event.
     pub fn drop(&mut self, packet: Packet, reason: DropReason) {
         self.core.counters.dropped += 1;
         self.core.counters.bytes[2] += u64::from(packet.size);
         self.core.pool.discard(packet.body);
-        // The drop of a duplicate made by the network is no loss of data.
+        // The drop of a duplicate made by the network is not a loss of data.
         let counted = !packet.flags.has(Flags::COPY);
         if let Some(ledger) = self.core.ledgers.get_mut(packet.ledger()).filter(|_| counted) {
             if packet.flags.has(Flags::DATA) {
@@ -241,7 +244,7 @@ impl Cx<'_> {
         self.core.tracer.record_data(self.now, Source(self.me.0), event);
     }
 
-    /// For hosts: records a packet that is sent (with its body) or received, if packets are recorded.
+    /// For hosts: records a packet that is sent (`sent`: its body) or received, if packets are recorded.
     #[inline(always)]
     pub fn sight<B: Body>(&mut self, packet: &Packet, sent: Option<&B>) {
         if self.core.tracer.wants(Category::Packets) {
@@ -251,7 +254,7 @@ impl Cx<'_> {
         }
     }
 
-    /// Tracer, for records on behalf of a part of the element.
+    /// Tracer, for components of the element that record events themselves.
     #[inline]
     pub fn tracer(&mut self) -> &mut Tracer {
         &mut self.core.tracer
@@ -263,7 +266,7 @@ impl Cx<'_> {
         self.core.ledgers.get_mut(of.ledger())
     }
 
-    /// A ledger by its number (two per flow, the flow's own direction first).
+    /// Ledger by number: two per flow, first the flow's direction, then its reverse direction.
     #[inline]
     pub fn ledger_at(&mut self, number: usize) -> Option<&mut Ledger> {
         self.core.ledgers.get_mut(number)
@@ -296,7 +299,7 @@ impl Cx<'_> {
         self.core.counters.sent
     }
 
-    /// For links: counts packets of background load as sent, carried and absorbed.
+    /// For links: counts packets of background load, without simulating them, as sent, delivered and absorbed.
     pub(crate) fn pass_virtual(&mut self, packets: u64, size: u32) {
         let (counters, bytes) = (&mut self.core.counters, packets * u64::from(size));
         counters.sent += packets;
@@ -306,8 +309,8 @@ impl Cx<'_> {
         counters.bytes[1] += bytes;
     }
 
-    /// For hosts and packet ports: takes a packet out of the network with its body; `None` if the body is of another
-    /// kind.
+    /// For hosts and packet ports: removes a packet from the network and returns its body; `None` if the body is of
+    /// another type.
     #[inline(always)]
     pub fn absorb<B: Body>(&mut self, packet: &Packet) -> Option<B> {
         self.core.counters.absorbed += 1;
@@ -315,7 +318,7 @@ impl Cx<'_> {
         B::take(&mut self.core.pool, packet.body)
     }
 
-    /// Takes a packet out of the network without its body.
+    /// Removes a packet and its body from the network, counted as absorbed.
     #[inline]
     pub fn discard(&mut self, packet: &Packet) {
         self.core.counters.absorbed += 1;
@@ -329,14 +332,14 @@ impl Cx<'_> {
         self.core.pool.same_data(one.body, other.body)
     }
 
-    /// Connection of a packet, equal for both directions: its number within the flow, or for packets of bytes
-    /// a hash of addresses and ports.
+    /// Connection of a packet, equal in both directions: the connection's number within the flow, or for packets of
+    /// bytes a hash of addresses and ports.
     #[cold]
     pub fn connection(&self, packet: &Packet) -> u64 {
         self.core.pool.connection(packet.body)
     }
 
-    /// Duplicates a packet with its body, as a network may do.
+    /// Duplicates a packet with its body; the duplicate has [`Flags::COPY`].
     pub fn duplicate(&mut self, packet: &Packet) -> Packet {
         self.core.counters.sent += 1;
         self.core.counters.bytes[0] += u64::from(packet.size);
@@ -350,25 +353,25 @@ impl Cx<'_> {
         self.core.pool.part(packet.body)
     }
 
-    /// Creates a fragment of `size` bytes with its header. The original packet ends with [`Cx::cut_up`].
+    /// Creates a fragment of `size` bytes, header included. [`Cx::cut_up`] removes the original packet.
     #[cold]
     pub fn fragment(&mut self, of: &Packet, part: Part, size: u32) -> Packet {
         let body = self.core.pool.put_part(of.body, part);
         Packet { id: self.emit_virtual(size), body, size, ..*of }
     }
 
-    /// Ends a packet that was fragmented.
+    /// Removes a packet that was fragmented.
     #[cold]
     pub fn cut_up(&mut self, packet: &Packet) {
         self.core.counters.absorbed += 1;
         self.core.counters.bytes[1] += u64::from(packet.size);
-        // If the packet is itself a fragment, its parts refer to the whole body.
+        // Fragments of a fragment refer to the body of the whole packet.
         if self.core.pool.part(packet.body).is_some() {
             self.core.pool.discard(packet.body);
         }
     }
 
-    /// Reassembles a packet of `size` bytes from its fragments; `one` is passed separately.
+    /// Reassembles a packet of `size` bytes from its fragments: `one` supplies the head, `others` are removed.
     #[cold]
     pub fn rejoin(&mut self, one: &Packet, others: impl Iterator<Item = Packet>, size: u32) -> Packet {
         for other in others {
@@ -380,13 +383,13 @@ impl Cx<'_> {
         Packet { id: self.emit_virtual(size), body, size, ..*one }
     }
 
-    /// Bytes of a packet of bytes.
+    /// Bytes of a packet whose body is bytes; otherwise `None`.
     #[inline]
     pub fn bytes(&self, packet: &Packet) -> Option<&[u8]> {
         self.core.pool.bytes(packet.body)
     }
 
-    /// Reference to a packet's body of this type.
+    /// Reference to a packet's body, if it is a `T`.
     #[inline]
     pub fn peek<T: Send + 'static>(&self, packet: &Packet) -> Option<&T> {
         self.core.pool.peek(packet.body)
@@ -413,8 +416,8 @@ impl Cx<'_> {
         (self.core.pool.put_bytes(bytes), self.core.counters.sent)
     }
 
-    /// For packet ports: takes a packet out of the network and swaps its bytes with `into`. False if its body is not
-    /// of bytes; the packet is gone in both cases.
+    /// For packet ports: removes a packet from the network and swaps its bytes with `into`. False if the body is not
+    /// bytes; the packet is removed in both cases.
     pub fn absorb_bytes(&mut self, packet: &Packet, into: &mut Vec<u8>) -> bool {
         self.core.counters.absorbed += 1;
         self.core.counters.bytes[1] += u64::from(packet.size);

@@ -1,9 +1,9 @@
-//! MTU of a link: fragmentation of larger packets, or an ICMP error to their sender (RFC 791 section 2.3, RFC
+//! MTU of a link: fragmentation of larger packets, or drop with an ICMP error to their sender (RFC 791 section 2.3, RFC
 //! 1191 section 4; catalogue NS-21, PR-05).
 //!
-//! The element is the entrance of the link and acts for the router before it. A packet that must not be
-//! fragmented (DF) is dropped. Its sender receives an ICMP error unless the router is silent; then the path
-//! is a black hole for such packets. Background load passes unfragmented: only its rate matters.
+//! The element stands before the link and represents the router there. A larger packet with DF set is dropped. The
+//! router sends an ICMP error to the packet's sender; if ICMP errors are off, the path is a black hole for such
+//! packets. Background load passes unfragmented: only its rate matters.
 
 use crate::element::{Cx, Element, Port};
 use base::Time;
@@ -14,17 +14,17 @@ use base::trace::Derived;
 use base::truth::Cause;
 use base::wire::{self, fragment, icmp};
 
-/// Output port for ICMP errors at the entrance of a link.
+/// Output port of an [`Mtu`] element for ICMP errors.
 pub const ERRORS: Port = Port(1);
-/// Input port of a host for ICMP errors; its low ports are the paths of a multihomed end.
+/// Input port of a host for ICMP errors. The low port numbers belong to the paths of a multihomed endpoint.
 pub const HOST_ERRORS: Port = Port(u16::MAX);
 
-/// IPv4 header without options, bytes; every fragment of a model's packet has one.
+/// Size of an IPv4 header without options, bytes; each fragment of a model's packet has this header.
 pub const HEADER: u32 = 20;
-/// Size of an ICMP error that quotes the header and eight bytes (RFC 792).
+/// Size of an ICMP error that quotes the IP header and eight bytes of payload (RFC 792), bytes.
 const ERROR: u32 = 56;
 
-/// "Fragmentation needed" between models.
+/// ICMP error "fragmentation needed" as the body of a packet between models.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooBig {
     /// MTU of the next hop, bytes.
@@ -41,23 +41,24 @@ impl Body for TooBig {
     fn acks(&self, _each: impl FnMut(Channel, u64)) {}
 }
 
-/// Entrance of a link with an MTU.
+/// Element before a link that enforces its MTU.
 pub struct Mtu {
     /// MTU, bytes.
     mtu: u32,
     /// Whether ICMP errors are sent.
     tells: bool,
-    /// By ledger, whether a model's packets have DF set. Packets of real stacks carry the bit themselves.
+    /// By ledger, whether a model's packets have DF set. Packets of real stacks have the bit in their header.
     whole: Vec<bool>,
 }
 
 impl Mtu {
-    /// Entrance for packets of at most `mtu` bytes.
+    /// `mtu`: bytes; `tells`: whether ICMP errors are sent; `whole`: whether a model's packets have DF set, by
+    /// ledger.
     pub fn new(mtu: u32, tells: bool, whole: Vec<bool>) -> Self {
         Mtu { mtu, tells, whole }
     }
 
-    /// Drops a packet that must not be fragmented.
+    /// Drops a packet that cannot be fragmented, and sends the ICMP error if that is on.
     fn refuse(&self, cx: &mut Cx<'_>, packet: Packet) {
         if self.tells
             && let Some(error) = self.error(cx, &packet)
@@ -67,7 +68,7 @@ impl Mtu {
         cx.drop(packet, DropReason::TooBig);
     }
 
-    /// ICMP error to the sender of a packet.
+    /// Builds the ICMP error to the sender of `packet`.
     fn error(&self, cx: &mut Cx<'_>, packet: &Packet) -> Option<Packet> {
         let (body, id, size) = match cx.bytes(packet) {
             Some(bytes) => {
@@ -109,7 +110,7 @@ impl Mtu {
         }
     }
 
-    /// Fragments a model's packet, or one of its fragments.
+    /// Fragments a model's packet, or a fragment of such a packet.
     fn cut(&self, cx: &mut Cx<'_>, packet: Packet) {
         let each = fragment::carries(self.mtu, HEADER);
         let outer = cx.part(&packet);
@@ -157,7 +158,7 @@ impl Element for Mtu {
     }
 }
 
-/// Contents of an ICMP error in bytes, if it is "fragmentation needed" or "packet too big".
+/// Parses an ICMP packet; returns the content of "fragmentation needed" or "packet too big".
 pub(crate) fn read_error(bytes: &[u8]) -> Option<TooBig> {
     let icmp::TooBig { mtu, size, .. } = icmp::read(bytes)?;
     //= RFC 1191 section 5: without an MTU in the message, the next plateau is assumed
@@ -165,7 +166,7 @@ pub(crate) fn read_error(bytes: &[u8]) -> Option<TooBig> {
     Some(TooBig { mtu, size })
 }
 
-/// Whether bytes are an ICMP packet of either version.
+/// Whether the bytes are an ICMP packet of IPv4 or IPv6.
 pub(crate) fn is_icmp(bytes: &[u8]) -> bool {
     wire::read(bytes).is_ok_and(|digest| matches!(digest.protocol, icmp::ICMP | icmp::ICMP6))
 }

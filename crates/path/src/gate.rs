@@ -1,14 +1,14 @@
-//! Gate: intervals in which a link serves no packet.
+//! Gate: closed intervals of a link, listed or drawn from distributions, and the next opening time.
 //!
-//! A gate is closed during intervals that depend on seed, repetition and time, never on traffic: every flow
-//! meets the same interruptions.
+//! The intervals depend on seed, repetition and time, never on traffic, so that all compared flows have the same
+//! interruptions.
 
 use base::dist::{Dist, Sampler};
 use base::rng::Seed;
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// Reference of the next interval.
+/// Point from which the distance to the next interval is counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IntervalReference {
     /// The start of the previous interval.
@@ -20,45 +20,45 @@ pub enum IntervalReference {
 /// Start of the first interval.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FirstInterval {
-    /// Stationary: the process has always been running.
+    /// Stationary, as if the process had been running for ever.
     Stationary,
     /// Drawn from this distribution, ns after t = 0.
     Drawn(Dist),
 }
 
-/// Closed intervals of a gate.
+/// Definition of the closed intervals of a gate.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Closures {
-    /// Recurring.
+    /// Intervals drawn from distributions.
     Process {
         /// Distance of successive intervals, ns.
         every: Dist,
-        /// Reference of `every`.
+        /// Point from which `every` is counted.
         from: IntervalReference,
-        /// First interval.
+        /// Start of the first interval.
         first: FirstInterval,
         /// Duration of each interval, ns.
         lasts: Dist,
     },
-    /// Listed intervals, ascending.
+    /// Listed intervals (start, end), ascending.
     List(Vec<(Time, Time)>),
 }
 
-/// Number of overlapping intervals in a row after which the gate counts as closed for good (such as
-/// interruptions of a minute every half a minute). It bounds the search for their end.
+/// Number of successive overlapping intervals after which the gate counts as closed for good, as with
+/// interruptions of a minute that start every 30 seconds. It bounds the search for their end.
 const ENDLESS: u32 = 100_000;
 
-/// Closed intervals of a gate: those not yet over, and their source.
+/// Gate in one repetition: the closed intervals that have not ended, and the generator of further intervals.
 #[derive(Clone, Debug)]
 pub struct Gate {
     source: Generator,
-    /// Ascending; overlapping intervals of a process are already merged.
+    /// Closed intervals (start, end), ascending; overlapping intervals of a process are merged.
     upcoming: VecDeque<(Time, Time)>,
 }
 
 #[derive(Clone, Debug)]
 enum Generator {
-    /// `next` is already drawn and overlaps no earlier interval.
+    /// `next`: the interval drawn last, which overlaps no earlier interval.
     Process {
         every: Sampler,
         lasts: Sampler,
@@ -73,7 +73,7 @@ fn span(ns: f64) -> Span {
 }
 
 impl Gate {
-    /// The gate called `name` ("radio.reselection") in one repetition.
+    /// Gate of one repetition. `name`, such as "radio.reselection", is the key of its random streams.
     pub fn new(closures: &Closures, name: &str, seed: Seed) -> Self {
         match closures {
             Closures::Process { every, from, first, lasts } => {
@@ -98,7 +98,7 @@ impl Gate {
         }
     }
 
-    /// Appends the next interval, merged with all that overlap it; false if there is none.
+    /// Appends the next interval, merged with all intervals that overlap it; false if there is no further interval.
     fn extend(&mut self) -> bool {
         let Generator::Process { every, lasts, from, next } = &mut self.source else { return false };
         let Some((begin, mut until)) = next.take() else { return false };
@@ -121,8 +121,8 @@ impl Gate {
         true
     }
 
-    /// First time from `t` on at which the gate is open. `now` never decreases from call to call; `t` may,
-    /// but is not before it.
+    /// First time from `t` on at which the gate is open; [`Time::NEVER`] if it is closed for good. `now` never
+    /// decreases from call to call; `t` may decrease, but is not before `now`.
     #[inline]
     pub fn open_from(&mut self, now: Time, t: Time) -> Time {
         match self.upcoming.front() {
@@ -134,7 +134,7 @@ impl Gate {
     fn open_after_closures(&mut self, now: Time, mut t: Time) -> Time {
         let mut i = 0;
         loop {
-            // A packet that waits for another gate for ever needs no answer from this one.
+            // Another gate of the link is closed for good: this gate need not be searched.
             if t.is_never() {
                 return t;
             }
@@ -148,7 +148,7 @@ impl Gate {
                 return t;
             }
             t = t.max(end);
-            // Past intervals are dropped, unless the process needs the last one to continue.
+            // Past intervals are removed; the last interval only after the next one was appended.
             if end <= now && i == 0 && (self.upcoming.len() > 1 || self.extend()) {
                 self.upcoming.pop_front();
             } else {
@@ -157,7 +157,7 @@ impl Gate {
         }
     }
 
-    /// Whether `t` lies in a closed interval, and the time until which this state lasts. `now` as in
+    /// Whether the gate is closed at `t`, and the time until which this does not change. For `now` see
     /// [`Gate::open_from`].
     pub fn phase(&mut self, now: Time, t: Time) -> (bool, Time) {
         if t.is_never() {
@@ -194,7 +194,7 @@ mod tests {
         }
     }
 
-    /// NS-04: intervals and lengths from the given distributions, from start to start.
+    /// NS-04: distances from start to start, and durations, lie in the ranges of their distributions.
     #[test]
     fn intervals_and_lengths_lie_where_they_should() {
         let gate = Gate::new(&reselections(), "radio.reselection", SEED);
@@ -243,7 +243,7 @@ mod tests {
         }
     }
 
-    /// Interruptions longer than their distance close the gate for good; this is known at once.
+    /// Interruptions longer than their distance close the gate for good; the first query returns this.
     #[test]
     fn a_gate_that_never_opens_again_says_so() {
         let s = |x| Time::ZERO + Span::from_secs(x);
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(other.phase(s(5), Time::NEVER), (false, Time::NEVER));
     }
 
-    /// Overlapping drawn intervals are merged for any order of queries; others stay apart.
+    /// Overlapping drawn intervals are merged for any order of queries; other intervals are not.
     #[test]
     fn drawn_closures_that_overlap_are_one() {
         let lasts = Dist::Uniform(0.1e9, 1.7e9);

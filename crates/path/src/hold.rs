@@ -1,8 +1,8 @@
-//! Delay before the queue: packets are held while the gate is closed (catalogue NS-02).
+//! Gate before the queue of a link: packets that arrive while it is closed are held or dropped (catalogue NS-02).
 //!
-//! The queue continues to drain while arriving packets are held, and receives all of them at once when the
-//! gate opens. This is the original delay generator of the SCTP study (catalogue NS-02), where 60 held
-//! segments overflow a queue of 50.
+//! While arriving packets are held, the queue continues to drain. When the gate opens, all held packets arrive at
+//! the queue at the same time. The delay generator of the SCTP study works like this: 60 held segments overflow a
+//! queue of 50.
 
 use crate::element::{Cx, Element, Port};
 use crate::gate::Gate;
@@ -13,13 +13,15 @@ use std::collections::VecDeque;
 /// Gate in front of a queue.
 pub struct Hold {
     gate: Gate,
+    /// Whether packets are held; otherwise they are dropped.
     stores: bool,
     held: VecDeque<Packet>,
+    /// Time at which the gate opens, as of the last query.
     opens: Time,
 }
 
 impl Hold {
-    /// Holds packets while `gate` is closed if it `stores`, drops them otherwise.
+    /// `stores`: whether packets are held while `gate` is closed; otherwise they are dropped.
     pub fn new(gate: Gate, stores: bool) -> Self {
         Hold { gate, stores, held: VecDeque::new(), opens: Time::ZERO }
     }

@@ -1,7 +1,7 @@
-//! Variable propagation delay, per packet or by departure time.
+//! Variable propagation delay (jitter): drawn per packet, or in steps over time, with or without reordering.
 //!
-//! The delay is drawn per packet, or depends on the time of sending. Packets are reordered only with that
-//! option.
+//! The delay applies from the time at which a packet enters the element. Without reordering a packet arrives no
+//! earlier than the packets before it.
 
 use crate::element::{Cx, Element, Port};
 use base::dist::Sampler;
@@ -10,13 +10,13 @@ use base::{Span, Time};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// Source of delays.
+/// Source of propagation delays.
 #[derive(Clone, Debug)]
 pub enum Delays {
     /// Drawn per packet, nanoseconds.
     Drawn(Sampler),
-    /// Steps over the time of sending; the first delay also applies before its time. With a period the steps
-    /// repeat.
+    /// Steps over the time at which a packet enters; the first delay also applies before its time. With a period
+    /// the steps repeat.
     Steps {
         /// Ascending times, each with the delay from then on.
         steps: Vec<(Time, Span)>,
@@ -41,6 +41,7 @@ impl Delays {
     }
 }
 
+/// A packet in propagation.
 struct Flying {
     arrival: Time,
     number: u64,
@@ -64,17 +65,20 @@ impl Ord for Flying {
     }
 }
 
-/// Varying propagation delay.
+/// Element with a variable propagation delay.
 pub struct Jitter {
     delays: Delays,
     reorder: bool,
+    /// Packets in propagation.
     flying: BinaryHeap<Reverse<Flying>>,
+    /// Latest arrival so far.
     latest: Time,
+    /// Packets so far; numbers keep the order of packets with equal arrival.
     count: u64,
 }
 
 impl Jitter {
-    /// Delays packets; `reorder` permits reordering.
+    /// `reorder`: whether a packet may arrive before earlier ones.
     pub fn new(delays: Delays, reorder: bool) -> Self {
         Jitter { delays, reorder, flying: BinaryHeap::new(), latest: Time::ZERO, count: 0 }
     }

@@ -1,7 +1,8 @@
 //! Network path between two endpoints: an arena of elements driven by simulated time.
 //!
-//! Elements read packet heads only. They are woken at the times that they request, forward packets through
-//! numbered ports, and keep all other state private. `path` is independent of any transport.
+//! An element is woken at the times that it requests, forwards packets through numbered ports, and keeps all
+//! other state private. Most elements read the head of a packet only; fragmentation, reassembly and the hash of
+//! connections read its body. `path` is independent of any transport.
 
 pub mod background;
 pub mod capacity;

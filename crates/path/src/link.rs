@@ -1,15 +1,14 @@
-//! Link: queue, serialisation and propagation, one direction.
+//! Link: FIFO queue with a limit and optionally RED, transmission, gates and propagation, one direction.
 //!
+//! The start and end of a packet's transmission are computed when it joins the queue, since a FIFO queue before a
+//! known service curve is deterministic. The link therefore wakes for deliveries only. A packet whose start lies in
+//! the past has left the queue: the limit applies to waiting packets, not to the packet in service. At equal times a
+//! departure precedes an arrival.
 //!
-//! Service is lazy. A FIFO queue in front of a known service curve is deterministic, so a packet's start and
-//! end of transmission are computed when it joins the queue, and the link wakes for deliveries only. A packet
-//! whose start lies in the past has left the queue: the limit applies to waiting packets, not to the one in
-//! service. At equal times a departure precedes an arrival.
-//!
-//! Gates suspend service behind the queue (catalogue NS-03). While one is closed no transmission starts, the
-//! packet in transmission finishes, packets in propagation arrive, and the queue fills. Only a signal from
-//! outside, or a drop from the queue's head, changes computed times; then the waiting packets and the rest of
-//! the one in service are recomputed.
+//! Gates suspend service behind the queue (catalogue NS-03). While a gate is closed no transmission starts, the
+//! packet in transmission finishes, packets in propagation arrive, and the queue grows. Only a signal, or a drop at
+//! the head of the queue, changes computed times: the times of the waiting packets, and on a change of rate the end
+//! of the packet in service, are then recomputed.
 
 use crate::capacity::Capacity;
 use crate::channel::MOST_LOAD;
@@ -33,7 +32,7 @@ pub struct LinkConfig {
     pub limit: QueueLimit,
 }
 
-/// Limit of the backlog beside the packet in service, and the drop policy.
+/// Limit of the backlog, without the packet in service, and the drop policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct QueueLimit {
     /// Maximum backlog, packets.
@@ -49,12 +48,13 @@ pub struct QueueLimit {
 pub struct LinkGate {
     /// Closed intervals.
     pub gate: Gate,
-    /// Packets wait at the closed gate, and block the queue; otherwise they are dropped.
+    /// Whether packets wait in the queue while the gate is closed; otherwise the gate drops them.
     pub stores: bool,
 }
 
 impl LinkGate {
-    /// Time at which a packet that arrives at `t` has passed all gates, or at which one of them drops it.
+    /// Time at which a packet that arrives at `t` has passed all gates; as an error, the time at which a gate drops
+    /// it.
     pub(crate) fn pass(gates: &mut [LinkGate], now: Time, t: Time) -> Result<Time, Time> {
         let mut start = t;
         // One gate may close before another opens: repeat until all are open at once.
@@ -74,7 +74,7 @@ impl LinkGate {
     }
 }
 
-/// State of a packet in the link: one cache line.
+/// A packet on the link with its computed times, in one cache line.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Slot {
@@ -82,14 +82,14 @@ pub(crate) struct Slot {
     pub(crate) arrival: Time,
     /// Start of transmission.
     start: Time,
-    /// With the flag [`DOOMED`], if the packet will be dropped at a gate.
+    /// The packet; its `ecn` has the flag [`DOOMED`] if a gate will drop it.
     packet: Packet,
 }
 
 const _: () = assert!(size_of::<Slot>() == 64);
 
-/// Flag used in slots only: the packet meets a closed gate that does not store, and is dropped there. It is
-/// a spare bit of the byte that holds the two-bit ECN codepoint.
+/// Flag of a packet that reaches a closed gate that does not store, and is dropped there. A spare bit in the byte of
+/// the two-bit ECN codepoint, set in slots only.
 const DOOMED: u8 = 1 << 7;
 
 impl Slot {
@@ -102,19 +102,19 @@ impl Slot {
         self.packet.ecn = if doomed { codepoint | DOOMED } else { codepoint };
     }
 
-    /// Whether it is background load.
+    /// Whether the packet is background load.
     pub(crate) fn is_load(&self) -> bool {
         self.packet.flags.has(Flags::VIRTUAL)
     }
 
-    /// The packet without the flag.
+    /// The packet without the flag [`DOOMED`].
     fn packet(&self) -> Packet {
         Packet { ecn: self.packet.ecn & !DOOMED, ..self.packet }
     }
 }
 
-/// One direction of a link. There may be thousands, so fields are ordered for the cache: those that every
-/// packet touches come first and fill two cache lines.
+/// One direction of a link. A network may have thousands of links, so fields are ordered for the cache: the fields
+/// needed for every packet come first and fill two cache lines.
 #[repr(C, align(64))]
 pub struct Link {
     /// Packets in order: in propagation, in service, waiting.
@@ -123,7 +123,7 @@ pub struct Link {
     started: u32,
     /// Size of the next packet to start, if one waits.
     next_size: u32,
-    /// Start of its transmission; [`Time::NEVER`] if none waits.
+    /// Start of the next packet's transmission; [`Time::NEVER`] if no packet waits.
     next_start: Time,
     waiting_bytes: u64,
     /// Time at which the transmitter is free.
@@ -131,29 +131,32 @@ pub struct Link {
     /// Interval in which all gates are known to be open, end excluded.
     open: (Time, Time),
     delay: Span,
-    /// The last two packet sizes and their transmission times; valid for a fixed rate only.
+    /// Transmission times of `sizes`; valid for a constant rate only.
     spans: [Span; 2],
+    /// The last two packet sizes, bytes.
     sizes: [u32; 2],
-    /// Arrival of the first packet at the far end; [`Time::NEVER`] if there is none. Its slot is cold while others join.
+    /// Arrival of the first packet at the far end; [`Time::NEVER`] without packets. A copy from its slot, which often
+    /// is not in the cache.
     front: Time,
-    /// Limit in packets; `u32::MAX` if there is none.
+    /// Limit of the backlog, packets; `u32::MAX`: no limit.
     most_packets: u32,
-    /// Whether there is a limit in bytes.
+    /// Whether the backlog has a limit in bytes.
     counts_bytes: bool,
-    /// Whether there is active queue management.
+    /// Whether `red` is set.
     is_managed: bool,
     limit: QueueLimit,
     /// Active queue management (RED).
     red: Option<Box<Red>>,
     capacity: Capacity,
     gates: Vec<LinkGate>,
+    /// Whether the last signal was [`Signal::Close`] instead of [`Signal::Open`].
     closed_by_hand: bool,
 }
 
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(std::mem::offset_of!(Link, limit) == 128);
 
-/// Placeholder that matches no packet size.
+/// Value of `sizes` that matches no packet size.
 const NO_SIZES: [u32; 2] = [u32::MAX; 2];
 
 impl Link {
@@ -182,14 +185,14 @@ impl Link {
         }
     }
 
-    /// Adds active queue management.
+    /// Adds RED to the queue.
     #[must_use]
     pub fn managed(mut self, red: Red) -> Self {
         (self.red, self.is_managed) = (Some(Box::new(red)), true);
         self
     }
 
-    /// Passes an arriving packet to the AQM; false if it was dropped.
+    /// Submits an arriving packet to RED, which may mark it; false if the packet was dropped.
     #[cold]
     fn ask(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> bool {
         let now = cx.now();
@@ -222,7 +225,7 @@ impl Link {
         true
     }
 
-    /// Counts packets whose transmission has started as no longer waiting.
+    /// Moves packets whose transmission has started by `now` from the backlog to `started`.
     #[inline(always)]
     fn catch_up(&mut self, now: Time) {
         while self.next_start <= now {
@@ -232,7 +235,8 @@ impl Link {
         }
     }
 
-    /// Removes the first packet. If no check happened since its start, it still counts as waiting.
+    /// Removes the first packet, which may still count as waiting if [`Self::catch_up`] was not called since its
+    /// start.
     #[inline(always)]
     fn leave(&mut self) {
         if self.started > 0 {
@@ -252,7 +256,7 @@ impl Link {
         self.front = self.slots.get(0).map_or(Time::NEVER, |slot| slot.arrival);
     }
 
-    /// Delivers the first packet at the far end, or drops it at its gate.
+    /// Delivers the first packet at the far end, or drops it if a gate does so.
     #[inline(always)]
     fn deliver(&mut self, cx: &mut Cx<'_>, now: Time) {
         let Some(slot) = self.slots.get(0) else { return };
@@ -270,7 +274,7 @@ impl Link {
         self.leave();
     }
 
-    /// Takes out the first packet, which is background load, at the far end, or drops it at its gate.
+    /// Removes the first packet, which is background load: absorbed at the far end, or dropped by a gate.
     #[inline]
     pub(crate) fn absorb(&mut self, cx: &mut Cx<'_>) {
         let Some(slot) = self.slots.get(0) else { return };
@@ -283,8 +287,9 @@ impl Link {
         self.leave();
     }
 
-    /// Number of packets of `size` bytes, one every `gap` from `t` on, that pass without waiting and have
-    /// left before the last one that arrives before `end`. 0 if one could wait, or if that is unknown.
+    /// For load packets of `size` bytes that arrive every `gap` from `t` on: the number that pass without waiting and
+    /// leave the link before the last one before `end` arrives. The transmitter is then busy with these packets. 0 if
+    /// a packet might wait.
     #[inline]
     pub(crate) fn idles(&mut self, t: Time, end: Time, size: u32, gap: Span) -> u64 {
         let end = end.min(self.open.1);
@@ -298,7 +303,7 @@ impl Link {
             return 0;
         }
         let coming = (end.since(t).as_nanos() - 1) / gap.as_nanos() + 1;
-        // The last ones stay in the link, so that it knows the packet in service.
+        // The last packets are simulated one by one, so that the packet in service is known.
         let staying = (takes + self.delay).as_nanos() / gap.as_nanos() + 1;
         let passing = coming.saturating_sub(staying);
         if passing > 0 {
@@ -320,7 +325,7 @@ impl Link {
         self.deliver(cx, now);
     }
 
-    /// Updates the size and start of the next packet.
+    /// Updates `next_start` and `next_size`.
     #[inline(always)]
     fn look_ahead(&mut self) {
         let next = self.slots.get(self.started);
@@ -328,8 +333,8 @@ impl Link {
             next.map_or((Time::NEVER, 0), |slot| (slot.start, slot.packet.size));
     }
 
-    /// Start and end of the transmission of `size` bytes that could begin at `t`, and whether a gate drops
-    /// the packet instead.
+    /// Start and end of a transmission of `size` bytes for which the transmitter is free at `t`, and whether a gate
+    /// drops the packet instead.
     #[inline(always)]
     fn transmission(&mut self, now: Time, t: Time, size: u32) -> (Time, Time, bool) {
         if self.open.0 <= t && t < self.open.1 {
@@ -363,7 +368,8 @@ impl Link {
         (start, end, false)
     }
 
-    /// Time at which a packet that arrives at `t` has passed the gates, or at which one of them drops it.
+    /// Time at which a packet for which the transmitter is free at `t` has passed the gates; as an error, the time
+    /// at which a gate drops it.
     fn passing(&mut self, now: Time, t: Time) -> Result<Time, Time> {
         if self.closed_by_hand {
             return Ok(Time::NEVER);
@@ -395,19 +401,20 @@ impl Link {
             || self.counts_bytes && self.limit.bytes.is_some_and(|n| self.waiting_bytes + u64::from(size) > n)
     }
 
-    /// Whether a transmission could not start now.
+    /// Whether a packet would have to wait now: the link is closed by a signal or by a gate that stores.
     #[inline(always)]
     fn is_closed(&mut self, now: Time) -> bool {
         let open = self.open.0 <= now && now < self.open.1;
         !open && self.holds_up(now)
     }
 
+    /// The general case of [`Self::is_closed`], with gates.
     #[inline(never)]
     fn holds_up(&mut self, now: Time) -> bool {
         self.closed_by_hand || self.gates.iter_mut().any(|g| g.stores && g.gate.open_from(now, now) > now)
     }
 
-    /// Takes in an arriving packet.
+    /// Processes an arriving packet: RED, then the queue.
     #[inline(always)]
     pub(crate) fn take(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
         if self.is_managed {
@@ -420,12 +427,12 @@ impl Link {
         }
     }
 
-    /// Enqueues a packet, or drops it.
+    /// Enqueues a packet, or drops it at a full queue.
     #[inline(always)]
     fn queue(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
         let now = cx.now();
         self.catch_up(now);
-        // A packet that finds the link idle and open does not wait, so no limit applies.
+        // A packet that finds the link idle and open does not wait, so no queue limit applies.
         let waits = self.slots.len() > self.started || self.free > now || self.is_closed(now);
         if waits && self.is_full(packet.size) && !(self.limit.drop_head && self.make_room(cx, packet.size)) {
             return cx.drop(*packet, DropReason::QueueFull);
@@ -435,7 +442,7 @@ impl Link {
             return cx.drop(*packet, DropReason::QueueFull);
         }
         let start = self.join(now, packet);
-        // The delay behind a link that is closed for good is unknown.
+        // If the link is closed for good, the queueing delay is unknown.
         if packet.flags.has(Flags::DATA)
             && !start.is_never()
             && let Some(ledger) = cx.ledger(packet)
@@ -446,7 +453,7 @@ impl Link {
         cx.record(Category::Path, now, || Event::Enqueued { packet: packet.id, size: packet.size, waiting });
     }
 
-    /// Appends a packet to the queue.
+    /// Appends a packet to the queue; returns the start of its transmission.
     #[inline(always)]
     fn join(&mut self, now: Time, packet: &Packet) -> Time {
         let (start, end, doomed) = self.transmission(now, self.free.max(now), packet.size);
@@ -470,13 +477,13 @@ impl Link {
         start
     }
 
-    /// End of a packet's transmission.
+    /// End of a packet's transmission, or its drop time at a gate.
     fn end_of(&self, slot: &Slot) -> Time {
         if slot.is_doomed() || slot.arrival.is_never() { slot.arrival } else { slot.arrival - self.delay }
     }
 
-    /// Recomputes all packets that have not started. `in_service`: remaining bytes of the packet in service,
-    /// if its end changes.
+    /// Recomputes the times of all packets whose transmission has not started. `in_service`: remaining bytes of the
+    /// packet in service, if its end changes.
     fn reschedule(&mut self, now: Time, in_service: Option<u32>) {
         let mut free = now;
         if let Some(i) = self.started.checked_sub(1)
@@ -506,7 +513,7 @@ impl Link {
         self.look_at_front();
     }
 
-    /// Drops waiting packets from the head until `size` bytes fit; false without a drop if they never fit.
+    /// Drops waiting packets from the head until `size` bytes fit; false, without a drop, if `size` exceeds the limit.
     #[cold]
     fn make_room(&mut self, cx: &mut Cx<'_>, size: u32) -> bool {
         if self.limit.bytes.is_some_and(|n| u64::from(size) > n) {
@@ -532,8 +539,8 @@ impl Element for Link {
         self.take(cx, &packet);
     }
 
-    // The packet is read in place and copied once, into its slot: reading a field right after a field-wise
-    // copy would stall on the store.
+    // The packet is read through the reference and copied once, into its slot: reading a field right after a
+    // field-wise copy would stall on the store.
     #[inline]
     fn arrive(&mut self, cx: &mut Cx<'_>, _port: Port, packet: &Packet) -> Time {
         self.take(cx, packet);

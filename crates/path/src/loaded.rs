@@ -1,12 +1,11 @@
-//! Loaded link: a plain link whose background load ends behind it.
+//! Loaded link: a plain link with background load that ends behind this link, simulated without wake-ups.
 //!
-//! Such load meets only the link's queue and transmitter, so it costs no wake-ups. Before any other event at
-//! the link, the load packets that have arrived since are enqueued, each at its own time, and those that have
-//! left are removed. [`crate::background::Background`] and [`crate::background::Absorber`] around a [`Link`]
-//! give the same result, at four calls and two wake-ups per packet.
+//! Before any other event at the link, the load packets that have arrived since the last event are enqueued, each at
+//! its own time, and those that have left are removed. [`crate::background::Background`] and
+//! [`crate::background::Absorber`] around a [`Link`] give the same result at four calls and two wake-ups per packet.
 //!
-//! Counters lag behind by the load not yet processed. Nothing is recorded; use the two elements where events
-//! are needed.
+//! Counters do not contain load that has arrived since the last event at the link. Load packets have no complete
+//! events; where events of load are needed, use the two elements.
 
 use crate::background::Source;
 use crate::element::{Cx, Element, Port, Signal};
@@ -14,15 +13,16 @@ use crate::link::Link;
 use base::packet::Packet;
 use base::{Span, Time};
 
-/// A link without head drop, and its load. All its packets with [`base::packet::Flags::VIRTUAL`] come from
-/// its own sources.
+/// A link without head drop, and its load sources. All packets with [`base::packet::Flags::VIRTUAL`] on the link
+/// come from these sources.
 pub struct LoadedLink {
     link: Link,
-    /// In tie order; empty once they have ceased.
+    /// Load sources, in order of their packets at equal times; empty after [`Signal::Cease`].
     sources: Vec<Source>,
-    /// Arrival of the next load packet.
+    /// Arrival of the next load packet at the queue.
     due: Time,
-    /// Arrival of the first packet that is not load at the far end.
+    /// Next wake-up: departure at the far end of the first packet that is not load, or of the last packet after
+    /// the sources have ceased.
     exit: Time,
 }
 
@@ -40,7 +40,7 @@ impl LoadedLink {
         self.due = self.sources.iter().map(Source::next).min().unwrap_or(Time::NEVER);
     }
 
-    /// Enqueues the load that has arrived before the present event.
+    /// Enqueues the load that has arrived before the event in process.
     #[inline]
     fn catch_up(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
@@ -68,8 +68,8 @@ impl LoadedLink {
         }
     }
 
-    /// Counts load that finds the link idle and leaves before `end`, without simulating each packet; false if
-    /// there is none.
+    /// Counts load that finds the link idle and leaves before `end`, without simulating each packet; false if no
+    /// packet was counted.
     #[inline]
     fn skip(&mut self, cx: &mut Cx<'_>, end: Time) -> bool {
         let [source] = &mut self.sources[..] else { return false };
@@ -91,8 +91,8 @@ impl LoadedLink {
         }
     }
 
-    /// Updates the departure of the first packet that is not load, or of the last packet once the load has
-    /// ceased. Packets leave in order: one dropped at a gate has no propagation, but waits its turn.
+    /// Updates `exit`. Packets leave in order: a packet dropped at a gate has no propagation delay, but is removed
+    /// after the packets before it.
     fn look_for_exit(&mut self) {
         let slots = self.link.slots();
         let mut latest = Time::ZERO;

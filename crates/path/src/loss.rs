@@ -1,7 +1,8 @@
-//! Loss models, also for marking and duplication: listed packets, independent choices, Gilbert-Elliott.
+//! Loss models, also for ECN marks and duplication: listed packets, independent losses, Gilbert-Elliott, loss periods
+//! over time.
 //!
-//! Listed packets for constructed cases ("data segments 9-15"), and random choices: independent, or in bursts
-//! by the two-state model of Gilbert and Elliott.
+//! A list selects data packets of constructed cases ("data segments 9-15"). The other models select packets of all
+//! kinds at random.
 
 use crate::element::{Cx, Element, Port};
 use crate::gate::Gate;
@@ -10,18 +11,19 @@ use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
 use base::rng::Stream;
 
-/// ECN codepoints (RFC 3168 section 5): Not-ECT and CE.
+/// Not-ECT codepoint (RFC 3168 section 5).
 const NOT_ECT: u8 = 0;
+/// CE codepoint (RFC 3168 section 5).
 const CE: u8 = 3;
 
-/// Selection of packets.
+/// Model that selects the packets.
 #[derive(Clone, Debug)]
 pub enum Rule {
-    /// Data packets with these ordinals, first and last included (catalogue NS-09).
+    /// Data packets with ordinals in these ranges, bounds included (catalogue NS-09).
     Scripted(Vec<(u32, u32)>),
-    /// Each packet with this probability.
+    /// Each packet independently, with this probability.
     Random(f64),
-    /// Gilbert-Elliott chain, moved before each packet.
+    /// Gilbert-Elliott chain with one step before each packet.
     GilbertElliott {
         /// Probability of leaving the good state.
         leave_good: f64,
@@ -49,9 +51,9 @@ pub enum Fate {
     /// Dropped.
     #[default]
     Lost,
-    /// Marked if it is ECN-capable (RFC 3168), otherwise dropped.
+    /// Marked with CE if the packet is ECN-capable (RFC 3168), otherwise dropped.
     Marked,
-    /// Duplicated; the copy follows at once.
+    /// Duplicated; the copy follows at the same time.
     Duplicated,
 }
 
@@ -59,23 +61,25 @@ pub enum Fate {
 pub struct Loss {
     rule: Rule,
     stream: Stream,
+    /// Whether the Gilbert-Elliott chain is in the bad state.
     bad: bool,
     fate: Fate,
 }
 
 impl Loss {
-    /// Drops packets by `rule`; random choices come from `stream`.
+    /// Element that drops the packets selected by `rule`, with random numbers from `stream`.
     pub fn new(rule: Rule, stream: Stream) -> Self {
         Loss { rule, stream, bad: false, fate: Fate::Lost }
     }
 
-    /// Sets a treatment other than dropping.
+    /// Sets the treatment of selected packets; the default is to drop them.
     #[must_use]
     pub fn fate(mut self, fate: Fate) -> Self {
         self.fate = fate;
         self
     }
 
+    /// Whether the model selects the packet; returns the reason for a drop.
     fn loses(&mut self, now: Time, packet: &Packet) -> Option<DropReason> {
         let p = match &mut self.rule {
             Rule::Scripted(ranges) => {

@@ -1,7 +1,7 @@
 //! Volume meter: packets and bytes that pass a point, by flow and direction (catalogue CH-01, CH-02, CH-06).
 //!
-//! Volume-based charging counts at the gateway, before the queue of the radio link, or in the radio network
-//! behind it. Two meters on one link show the difference.
+//! Volume-based charging counts packets at the gateway, before the queue of the radio link, or in the radio network
+//! behind the link. Meters at both points of a link show the difference: packets dropped between them.
 
 use crate::element::{Cx, Element, Port};
 use base::Time;
@@ -10,18 +10,18 @@ use base::packet::{Flags, Packet};
 /// Volume of one flow in one direction, without background load.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Volume {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Bytes on the wire, all headers counted.
+    /// Bytes on the wire, headers included.
     pub bytes: u64,
-    /// Bytes of packets with retransmitted data.
+    /// Bytes on the wire of packets with retransmitted data.
     pub resent_bytes: u64,
 }
 
-/// Volume meter.
+/// Element that counts the volume of passing packets.
 #[derive(Clone, Default, Debug)]
 pub struct Meter {
-    /// By ledger, two per flow.
+    /// Volumes by ledger, two per flow.
     volumes: Vec<Volume>,
 }
 

@@ -1,8 +1,7 @@
-//! Network: element arena, scheduling and packet delivery.
+//! Network: arena of elements, scheduling of their wake-ups, delivery of packets and signals, triggers.
 //!
-//! An arena of elements with one pending wake-up each, and an outbox that delivers packets in the order of
-//! sending. A driver runs the network up to a given time; all events due are executed in order, each at its
-//! scheduled time.
+//! Each element has one pending wake-up. An outbox delivers packets in the order of sending. A driver runs the network
+//! up to a given time; all events due are executed in order, each at its scheduled time.
 
 use crate::element::{Core, Counters, Cx, Element, ElementId, Port, Signal};
 use crate::outbox::{Outbox, Parcel, SIGNAL};
@@ -24,20 +23,20 @@ pub struct Network {
     core: Core,
     /// Packets sent and not yet delivered; empty between two wake-ups.
     outbox: Outbox,
-    /// Packets sent during a delivery.
+    /// Packets sent while those of `outbox` are delivered.
     second: Outbox,
     now: Time,
     triggers: Triggers,
 }
 
-/// Tie order of calls from outside, after all elements.
+/// Value of [`Core::woken`] during calls from outside, which follow all elements at equal times.
 const OUTSIDE: u32 = u32::MAX;
 
-/// Up to this number of elements, each one is queried.
+/// Number of elements up to which [`Network::next_exit`] queries each element.
 const MANY: usize = 64;
 
 impl Network {
-    /// An empty network for `flows` flows.
+    /// An empty network, with ledgers for `flows` flows.
     pub fn new(flows: usize, tracer: Tracer) -> Self {
         Network {
             elements: Vec::new(),
@@ -58,7 +57,7 @@ impl Network {
         }
     }
 
-    /// Adds an element. Elements further downstream must be added first: at equal times they run first.
+    /// Adds an element. Elements further downstream must be added first, since they run first at equal times.
     pub fn add(&mut self, element: impl Element) -> ElementId {
         self.elements.push(Box::new(element));
         ElementId(self.elements.len() as u32 - 1)
@@ -69,7 +68,8 @@ impl Network {
         self.core.wires.note(from, out, (to, u32::from(into.0)));
     }
 
-    /// Ends construction and schedules the first wake-ups.
+    /// Ends construction and schedules the first wake-ups. `shuffle_ties`: seed for a random order of elements at
+    /// equal times, used by tests.
     pub fn start(&mut self, shuffle_ties: Option<u64>) {
         self.schedule = Schedule::new(self.elements.len());
         let tables = self.elements.iter().enumerate();
@@ -88,7 +88,7 @@ impl Network {
         self.schedule.first().map(|(t, _)| t)
     }
 
-    /// Lower bound of the next arrival at an end of the network if no packet enters; `None`: never. With many
+    /// Lower bound of the time of the next departure from any element if no packet enters; `None`: never. With many
     /// elements this is [`Network::next_wake`].
     pub fn next_exit(&self) -> Option<Time> {
         if self.elements.len() > MANY {
@@ -109,8 +109,8 @@ impl Network {
         self.now = self.now.max(t);
     }
 
-    /// Executes events until `done` returns true (checked after every `every` wake-ups), no event is left, or
-    /// the next event is after `limit`. True if `done` returned true.
+    /// Executes events until `done` returns true, no event is left, or the next event is after `limit`. `done` is
+    /// called after each `every` wake-ups and at the end. Returns its last result.
     pub fn run_while(&mut self, limit: Time, mut done: impl FnMut(&Network) -> bool, every: u32) -> bool {
         loop {
             for _ in 0..every {
@@ -125,7 +125,7 @@ impl Network {
         }
     }
 
-    /// Advances to `at` before a call from outside.
+    /// Executes all events due up to `at`, before a call from outside.
     fn pass(&mut self, at: Time) {
         self.run_until(at);
         self.core.woken = OUTSIDE;
@@ -134,7 +134,7 @@ impl Network {
     #[inline]
     fn wake(&mut self, due: Time, i: usize) {
         debug_assert!(due >= self.now, "time went back");
-        // A wake-up requested for the present time may come after that of a later element.
+        // An element may request a wake-up for the present time after an element with a greater number has run.
         self.core.woken = if due > self.now { i as u32 } else { self.core.woken.max(i as u32) };
         self.now = due;
         self.core.counters.wakes += 1;
@@ -145,7 +145,7 @@ impl Network {
         self.settle();
     }
 
-    /// Delivers the packets in the outbox and those that result, in the order of sending.
+    /// Delivers the packets in the outbox, and the packets sent during these deliveries, in the order of sending.
     #[inline]
     fn settle(&mut self) {
         let (mut sent, mut outbox) = (&mut self.outbox, &mut self.second);
@@ -172,15 +172,14 @@ impl Network {
         }
     }
 
-    /// Injects a packet at `at`, or now if that is later.
+    /// Delivers a packet from outside to an element at `at`, or now if that is later.
     pub fn inject(&mut self, at: Time, to: ElementId, port: Port, packet: Packet) {
         self.pass(at);
         self.outbox.push(&packet, to, u32::from(port.0));
         self.settle();
     }
 
-    /// Sends a signal to an element at `at`, or now if that is later. Everything due before is executed
-    /// first.
+    /// Sends a signal to an element at `at`, or now if that is later. All events due by then are executed first.
     pub fn signal(&mut self, at: Time, to: ElementId, signal: Signal) {
         self.pass(at);
         let i = to.0 as usize;
@@ -192,12 +191,12 @@ impl Network {
         self.settle();
     }
 
-    /// Registers `signal` to an element for trigger `name`. One name may have several.
+    /// Registers `signal` to an element for trigger `name`. A trigger may have several signals.
     pub fn lend(&mut self, name: &str, to: ElementId, signal: Signal) {
         self.triggers.lend(name, to, signal);
     }
 
-    /// Registers `signal` to an element for trigger `name`, with a value that the call gives: `NAME=VALUE`.
+    /// Registers `signal` to an element for trigger `name`, called as `NAME=VALUE` with one of `values`.
     pub fn lend_value(
         &mut self,
         name: &str,
@@ -208,9 +207,9 @@ impl Network {
         self.triggers.lend_value(name, values, to, signal);
     }
 
-    /// Calls a trigger at `at`, or now if that is later. Everything due before is executed first; then every
-    /// registered element receives its signal, all at the same time. The call is logged. False, without an
-    /// effect, if the name is unknown.
+    /// Calls a trigger at `at`, or now if that is later. All events due by then are executed first; then each
+    /// registered element receives its signal, at the same time. The call is logged. False, without an effect, if
+    /// the name is unknown.
     pub fn trigger(&mut self, at: Time, name: &str) -> bool {
         let Some(call) = self.triggers.find(name) else { return false };
         self.run_until(at);
@@ -224,14 +223,14 @@ impl Network {
         true
     }
 
-    /// Triggers registered, and those called.
+    /// Registered triggers, and the log of their calls.
     pub fn triggers(&self) -> &Triggers {
         &self.triggers
     }
 
-    /// Calls an element from outside at `at`, or now if that is later; a driver passes packets to a packet port and
-    /// takes packets from it this way. Everything due before is executed first. `None`, without an effect, if
-    /// the element is not a `T`.
+    /// Runs `act` on an element from outside at `at`, or now if that is later. A driver passes packets to a packet port
+    /// and takes packets from it by this call. All events due by then are executed first. `None`, without an effect,
+    /// if the element is not a `T`.
     pub fn enter<T: Element, R>(
         &mut self,
         at: Time,
@@ -279,28 +278,28 @@ impl Network {
     pub fn sightings(&self) -> &[base::trace::Sighting] {
         self.core.tracer.sightings()
     }
-    /// Bodies in the pool; equals the number of packets with a body inside elements.
+    /// Number of bodies in the pool; equals the number of packets with a body inside elements.
     pub fn bodies(&self) -> u32 {
         self.core.pool.live()
     }
-    /// Packets inside elements.
+    /// Number of packets inside elements.
     pub fn packets_inside(&self) -> usize {
         self.elements.iter().map(|e| e.holds()).sum()
     }
-    /// The element as a `T`.
+    /// The element as a `T`; `None` if it is of another type.
     pub fn element<T: Element>(&self, id: ElementId) -> Option<&T> {
         let any: &dyn Any = &**self.elements.get(id.0 as usize)?;
         any.downcast_ref()
     }
 
-    /// The element as a `T`, for settings before a run; no time passes, unlike in [`Network::enter`].
+    /// The element as a `T`, for settings before a run. Unlike [`Network::enter`] this executes no events.
     pub fn element_mut<T: Element>(&mut self, id: ElementId) -> Option<&mut T> {
         let any: &mut dyn Any = &mut **self.elements.get_mut(id.0 as usize)?;
         any.downcast_mut()
     }
 }
 
-/// Delivers the next signal; returns its receiver's number and next wake-up.
+/// Delivers the next signal; returns number and next wake-up of the element that received it.
 #[cold]
 fn tell(
     elements: &mut [Box<dyn Element>],

@@ -1,12 +1,11 @@
-//! Outbox: packets in transit between two elements, and the turns of signals among them.
+//! Outbox: packets and placeholders of signals in transit between elements, in the order of sending.
 //!
-//! One cache line per packet, in order, in reused memory: a packet is copied once into its line and read
-//! there.
+//! Each packet has one cache line of reused memory. It is copied once into this line and read from there.
 
 use crate::element::ElementId;
 use base::packet::Packet;
 
-/// Reserved element number: marks the slot of a signal.
+/// Reserved element number: the entry stands for the next signal in [`crate::element::Core::signals`].
 pub(crate) const SIGNAL: ElementId = ElementId(u32::MAX - 1);
 
 /// A packet in transit from one element to the next.
@@ -15,8 +14,8 @@ pub(crate) const SIGNAL: ElementId = ElementId(u32::MAX - 1);
 pub(crate) struct Parcel {
     pub(crate) packet: Packet,
     pub(crate) to: ElementId,
-    /// Port, as wide as it is read: a load wider than the preceding store waits until every earlier store has
-    /// reached the cache. If the port is not wired: the sender's element id.
+    /// Input port of `to`; if the output port is not wired, the number of the sender. 32 bits wide as it is read: a
+    /// load wider than the preceding store would wait until all earlier stores have reached the cache.
     pub(crate) port: u32,
 }
 
@@ -25,7 +24,7 @@ const _: () = assert!(size_of::<Parcel>() == 64);
 /// Packets in the order of sending.
 #[derive(Default)]
 pub(crate) struct Outbox {
-    /// Memory; the first `len` lines are in use.
+    /// Reused memory; the first `len` entries are in use.
     room: Vec<Parcel>,
     len: usize,
 }

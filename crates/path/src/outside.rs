@@ -1,8 +1,7 @@
-//! Link served by a program outside: the program decides the delivery time of each packet (catalogue SW-18).
+//! External link: an outside program decides delivery time or loss of each packet (catalogue SW-18).
 //!
-//! The driver supplies the program as a [`Server`]. Its answers are final: a packet arrives at its given
-//! time, and packets overtake each other accordingly. Packets with equal delivery times keep their order of
-//! arrival.
+//! The driver supplies the program as a [`FateServer`]. The link delivers each packet at the time that the program has
+//! set, so packets may be reordered. Packets with equal delivery times keep their order of arrival.
 
 use crate::element::{Cx, Element, Port};
 use base::Time;
@@ -10,7 +9,7 @@ use base::event::{Category, Event};
 use base::packet::{DropReason, Packet};
 use std::collections::BTreeMap;
 
-/// A packet as the program sees it.
+/// Description of an arriving packet for the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketArrival {
     /// Arrival time at the link.
@@ -23,22 +22,22 @@ pub struct PacketArrival {
     pub flow: u32,
 }
 
-/// Fate of a packet.
+/// Decision of the program on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PacketFate {
-    /// Delivery time, after the arrival.
+    /// Delivery at this time; a time before the arrival counts as the arrival time.
     At(Time),
     /// Loss.
     Lost,
 }
 
-/// Program that decides the fate of packets.
+/// Program that decides on delivery or loss of packets.
 pub trait FateServer: Send {
-    /// Fate of a packet that has just arrived.
+    /// Delivery or loss of a packet that has just arrived.
     fn fate(&mut self, packet: &PacketArrival) -> PacketFate;
 }
 
-/// One direction of such a link. Without a server all packets are lost.
+/// One direction of a link served by an outside program. Without a program all packets are lost.
 #[derive(Default)]
 pub struct ExternalLink {
     server: Option<Box<dyn FateServer>>,
@@ -47,7 +46,7 @@ pub struct ExternalLink {
 }
 
 impl ExternalLink {
-    /// Sets the server; `None`: all further packets are lost.
+    /// Sets the program; `None`: all further packets are lost.
     pub fn serve(&mut self, server: Option<Box<dyn FateServer>>) {
         self.server = server;
     }

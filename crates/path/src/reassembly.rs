@@ -1,9 +1,9 @@
-//! Reassembly of IP fragments before a model's host, with its timer (RFC 791 section 3.2, RFC 1122 section 3.3.2; catalogue
-//! NS-21).
+//! Reassembly of IP fragments before a model's host, with its timer (RFC 791 section 3.2, RFC 1122 section 3.3.2;
+//! catalogue NS-21).
 //!
-//! Whole packets pass. Fragments wait until all of their packet have arrived, or until the timer that starts
-//! with the first one expires. Overlapping fragments that are not copies are dropped with their packet (RFC
-//! 5722 section 3; Linux does so for IPv4 too). ICMP errors go to the host by their own port.
+//! Packets that are not fragments pass. Fragments wait until their packet is complete, or until the timer started by
+//! its first fragment expires. Overlapping fragments that are not duplicates are dropped with all fragments of their
+//! packet (RFC 5722 section 3; Linux does so for IPv4 too). ICMP errors are passed to the host at a separate port.
 
 use crate::element::{Cx, Element, Port};
 use crate::fragment::{ERRORS, HEADER, TooBig, is_icmp, read_error};
@@ -15,43 +15,48 @@ use std::collections::BTreeMap;
 
 /// Reassembly timeout (RFC 1122 section 3.3.2: 60 to 120 s).
 pub const PATIENCE: Span = Span::from_secs(60);
-/// Maximum bytes of waiting fragments (Linux: `net.ipv4.ipfrag_high_thresh`); the oldest packet is dropped.
+/// Maximum bytes of waiting fragments, as in Linux (`net.ipv4.ipfrag_high_thresh`). Beyond it the oldest incomplete
+/// packet is dropped.
 const ROOM: u64 = 4 << 20;
 
-/// Packet to which fragments belong.
+/// Identification of the packet to which fragments belong.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum ReassemblyKey {
     /// A model's packet, by its id.
     Model(u64),
-    /// A real stack's packet.
+    /// A real stack's packet, by its addresses, protocol and IP identification.
     Bytes(Key),
 }
 
 /// A waiting fragment.
 struct WaitingFragment {
+    /// Offset of the payload in the packet, bytes.
     from: u32,
+    /// Length of the payload, bytes.
     len: u32,
+    /// More-fragments flag.
     more: bool,
     packet: Packet,
 }
 
-/// Fragments of one packet.
+/// Received fragments of one packet.
 struct Datagram {
-    /// Expiry of the timer, and sequence number of the start.
+    /// Key in [`Reassembly::order`]: expiry of the timer, and number of the packet in order of its first fragment.
     turn: (Time, u64),
-    /// Ordered by offset, without overlap.
+    /// Fragments ordered by offset, without overlap.
     pieces: Vec<WaitingFragment>,
     /// Payload bytes received.
     here: u32,
 }
 
 impl Datagram {
-    /// Whether all fragments from the first to the last are here; they do not overlap.
+    /// Whether all fragments have arrived: the last one ends at the number of bytes received, and none overlap.
     fn is_whole(&self) -> bool {
         self.pieces.last().is_some_and(|last| !last.more && last.from + last.len == self.here)
     }
 
-    /// Position of a fragment; an error if it overlaps others or contradicts the end. `None` for a copy.
+    /// Position of a new fragment in `pieces`; `None` for a duplicate. An error if it is empty, overlaps other
+    /// fragments, or contradicts the end of the packet.
     fn place(&self, from: u32, len: u32, more: bool) -> Result<Option<usize>, ()> {
         let at = self.pieces.partition_point(|p| p.from < from);
         let next = self.pieces.get(at);
@@ -75,17 +80,19 @@ pub struct Reassembly {
     waiting: BTreeMap<ReassemblyKey, Datagram>,
     /// Incomplete packets in order of expiry.
     order: BTreeMap<(Time, u64), ReassemblyKey>,
+    /// Number of packets whose reassembly has begun.
     begun: u64,
+    /// Bytes of all waiting fragments.
     bytes: u64,
 }
 
 impl Reassembly {
-    /// Empty; `hears`: ICMP errors are passed to the host.
+    /// Reassembly without fragments; `hears`: whether ICMP errors are passed to the host.
     pub fn new(hears: bool) -> Self {
         Reassembly { hears, ..Reassembly::default() }
     }
 
-    /// Drops the fragments of a packet.
+    /// Drops all waiting fragments of a packet.
     fn give_up(&mut self, cx: &mut Cx<'_>, of: ReassemblyKey) {
         let Some(datagram) = self.waiting.remove(&of) else { return };
         self.order.remove(&datagram.turn);
@@ -95,7 +102,7 @@ impl Reassembly {
         }
     }
 
-    /// Processes a fragment.
+    /// Adds a fragment to its packet, and reassembles the packet if it is complete.
     fn take(&mut self, cx: &mut Cx<'_>, of: ReassemblyKey, piece: WaitingFragment) {
         let now = cx.now();
         let begun = &mut self.begun;
@@ -128,7 +135,7 @@ impl Reassembly {
         }
     }
 
-    /// Reassembles a packet whose fragments have all arrived.
+    /// Reassembles a complete packet and forwards it.
     fn finish(&mut self, cx: &mut Cx<'_>, of: ReassemblyKey) {
         let Some(datagram) = self.waiting.remove(&of) else { return };
         self.order.remove(&datagram.turn);
@@ -166,7 +173,7 @@ impl Reassembly {
         }
     }
 
-    /// Passes the content of a real router's ICMP error to the model.
+    /// Removes an ICMP error, and passes its content, if that is a [`TooBig`], to the modelled host.
     fn pass_error(&self, cx: &mut Cx<'_>, packet: &Packet, error: Option<TooBig>) {
         cx.discard(packet);
         if self.hears
@@ -253,7 +260,7 @@ mod tests {
     }
 
     proptest! {
-        /// For any fragments, pieces are ordered and do not overlap.
+        /// For any sequence of fragments, `pieces` are ordered and do not overlap.
         #[test]
         fn pieces_never_overlap(list in proptest::collection::vec((0u32..64, 0u32..24, any::<bool>()), 0..60)) {
             let mut datagram = empty();

@@ -1,19 +1,18 @@
-//! Ring buffer of packets, sized by powers of two.
+//! Ring buffer for the packets of a link, with sizes in powers of two.
 //!
-//! The size in use is a power of two, so that an index needs a mask instead of a comparison and a subtraction. It
-//! follows the number of items, although memory is kept: a ring that holds few items stays in few cache lines after it
-//! has held many.
+//! An index is reduced with a mask, since the size in use is a power of two. The size in use shrinks with the number of
+//! items, although no memory is released: a ring with few items needs few cache lines even if it had many before.
 
-/// Queue in one reused block of memory; at most 2^31 items.
+/// FIFO queue in one reused block of memory; at most 2^31 items.
 pub(crate) struct Ring<T> {
     room: Box<[T]>,
     head: u32,
     len: u32,
-    /// Places in use, from the start of `room`: 0 before the first item, then a power of two.
+    /// Number of places in use, from the start of `room`: 0 before the first item, then a power of two.
     size: u32,
 }
 
-/// Least number of places in use.
+/// Minimum number of places in use, after the first item.
 const LEAST: u32 = 4;
 
 impl<T: Copy> Ring<T> {
@@ -38,7 +37,7 @@ impl<T: Copy> Ring<T> {
         if i < self.len { self.room.get(self.place(i)) } else { None }
     }
 
-    /// The `i`-th item from the front.
+    /// The `i`-th item from the front, to modify.
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, i: u32) -> Option<&mut T> {
         let place = self.place(i);
@@ -57,7 +56,7 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Removes the front item. A ring that becomes empty restarts with few places, which are in the cache.
+    /// Removes the front item. A ring that becomes empty continues with few places, which are in the cache.
     #[inline(always)]
     pub(crate) fn pop_front(&mut self) {
         if self.len > 1 {
@@ -71,7 +70,7 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Removes the `i`-th item; later ones move up.
+    /// Removes and returns the `i`-th item from the front; later items move one place forward.
     pub(crate) fn remove(&mut self, i: u32) -> Option<T> {
         let gone = *self.get(i)?;
         for k in i + 1..self.len {
@@ -97,7 +96,7 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Halves the places in use if less than a quarter holds items, which all lie at the start.
+    /// Halves the places in use if items fill less than a quarter. The first item is at place 0.
     #[cold]
     #[inline(never)]
     fn shrink(&mut self) {
@@ -118,7 +117,7 @@ mod tests {
         let mut ring = Ring::new();
         (0..1000).for_each(|n| ring.push_back(n));
         assert_eq!(ring.size, 1024);
-        // Three items at a time, for longer than any size: the ring shrinks without ever being empty.
+        // With three items for many insertions, the ring shrinks although it is never empty.
         (0..997).for_each(|_| ring.pop_front());
         for n in 1000..4000 {
             ring.push_back(n);

@@ -1,19 +1,19 @@
-//! Router: next hop by flow and direction.
+//! Router of a node: static forwarding table from flow and direction to the port of a local host or link.
 //!
-//! The table of a node, by flow and direction: a port to a local host or to a link.
+//! The network resolves the table ahead ([`Element::table`]), so packets bypass the element.
 
 use crate::element::{Cx, Element, Port};
 use base::Time;
 use base::packet::{DropReason, Packet};
 
-/// A node with several ports.
+/// Element of a node with several output ports.
 pub struct Router {
-    /// Port by [`Packet::ledger`]: two entries per flow, its own direction first.
+    /// Output port by [`Packet::ledger`]: two entries per flow, first the flow's direction, then its reverse.
     ports: Vec<Option<Port>>,
 }
 
 impl Router {
-    /// A router with a port by flow and direction.
+    /// `ports`: output port by [`Packet::ledger`]; packets without one are dropped.
     pub fn new(ports: Vec<Option<Port>>) -> Self {
         Router { ports }
     }

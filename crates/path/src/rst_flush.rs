@@ -1,9 +1,9 @@
-//! RST flush: the node before a wireless link drops the queued packets of an aborted connection (Gurtov,
+//! RST flush: element that signals a link to drop the queued packets of a connection aborted by RST (Gurtov,
 //! overview, section 4.1; catalogue QM-09).
 //!
-//! On an RST from the mobile end, the node drops the queued packets of the opposite direction with equal
-//! addresses and ports; the RST itself is forwarded. The node keeps no state. If the RST is lost later, the
-//! sender's retransmissions pass, and the RST that answers them flushes again.
+//! On an RST from the mobile end, the node before the wireless link drops the queued packets of the opposite direction
+//! that belong to the same connection, and forwards the RST. The node keeps no state. If the RST is lost later, the
+//! sender's retransmissions pass, and the mobile end answers with another RST, which flushes the queue again.
 
 use crate::element::{Cx, Element, Port, Signal};
 use base::Time;
@@ -12,7 +12,7 @@ use base::packet::{Flags, Packet};
 /// Output port for flush signals.
 pub const FLUSH: Port = Port(2);
 
-/// Watches one direction for RSTs.
+/// Element that detects RSTs in one direction of a link.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RstFlush;
 

@@ -1,11 +1,11 @@
-//! Event schedule: tournament tree over one pending wake-up per element.
+//! Event schedule: tournament tree over the pending wake-ups of elements, one per element.
 //!
-//! Eight entries compete per line; the winner's time and number are stored in the line above. The next
-//! element is thus known at once, a change follows one path upwards, and there are few levels: one for a
-//! single connection, four for thousands of elements.
+//! A line has eight entries. Its winner, the earliest entry, is stored with its element number in the line above. The
+//! root therefore contains the next element, and a change updates one path from leaf to root. The tree has one level
+//! for a single connection, four for thousands of elements.
 //!
 //! Each entry is a single number, its key: the time, with the place in the line in its lowest bits. The least
-//! key gives time and place together, and of equal times the leftmost wins.
+//! key thus gives time and place, and at equal times the leftmost entry wins.
 //!
 //! Ties go to the element with the smaller number, which the builder assigns downstream first
 //! (`docs/adr/0002-engine.md`). With a shuffle seed ties are broken by hash, to test that results do not
@@ -19,14 +19,16 @@ use base::rng::mix;
 pub struct Schedule {
     /// Keys of the elements, eight to a line.
     elements: Vec<Keys>,
-    /// Lines of winners, level by level, lowest first; the last one is the root.
+    /// Lines of winners, level by level, lowest level first; the last line is the root.
     above: Vec<Above>,
     /// Start of each level in `above`.
     levels: Vec<usize>,
+    /// Time of the earliest wake-up, nanoseconds, and its element.
     winner: (u64, u32),
-    /// At most [`FEW`] elements, as for one connection over one hop, the most common case: the winner is
-    /// found without the tree.
+    /// Whether there are at most [`FEW`] elements, as for one connection over one hop, the most common case. The
+    /// winner is then found without the tree.
     few: bool,
+    /// Seed of the hash that breaks ties; none: the smaller element number runs first.
     shuffle: Option<u64>,
 }
 
@@ -48,7 +50,7 @@ const WIDTH: usize = 8;
 const PLACE: u64 = WIDTH as u64 - 1;
 /// Maximum number of elements without the tree.
 const FEW: usize = 4;
-/// Largest time that a key holds, 73 years; later times count as never.
+/// Largest time in a key, nanoseconds (73 years); later times count as never.
 const NEVER: u64 = u64::MAX / WIDTH as u64;
 
 /// Key of time `t` at place `k`.
@@ -111,7 +113,7 @@ impl Schedule {
         }
     }
 
-    /// Breaks ties by a hash of this seed, the time and the place instead of by position.
+    /// Breaks ties by a hash of `seed`, time and line instead of by element number.
     pub fn shuffle_ties(&mut self, seed: u64) {
         self.shuffle = Some(seed);
     }
@@ -143,7 +145,7 @@ impl Schedule {
         line.0[k] = key(t, k);
         let mut least = line.least();
         let mut who = ((i - k) as u64 + (least & PLACE)) as u32;
-        // The element that ran had won every line on its path, so all of them are recomputed.
+        // The element may have been the winner of each line on its path to the root, so all are recomputed.
         for &level in &self.levels {
             let k = at % WIDTH;
             at /= WIDTH;
@@ -156,9 +158,8 @@ impl Schedule {
         self.winner = (least / WIDTH as u64, who);
     }
 
-    /// Moves the wake-up of element `i` forward to `t` if that is earlier. A later time is not recorded: the
-    /// element is queried again when it runs, which is cheaper than moving a timer that is restarted
-    /// frequently.
+    /// Sets the wake-up of element `i` to `t` if that is earlier than before. A later time is not stored: the element
+    /// runs at the earlier time and is queried again. This is cheaper than a change for each restart of a timer.
     #[inline]
     pub fn no_later(&mut self, i: usize, t: Time) {
         let (mut at, k) = (i / WIDTH, i % WIDTH);
@@ -168,8 +169,7 @@ impl Schedule {
             return;
         }
         line.0[k] = new;
-        // The new key is smaller than before, so comparing with the stored winners suffices; no line is
-        // searched.
+        // The new key is smaller than before, so a comparison with the stored winners suffices.
         let (t, who) = (new / WIDTH as u64, i as u32);
         for &level in &self.levels {
             let k = at % WIDTH;
@@ -184,7 +184,7 @@ impl Schedule {
         self.winner = self.winner.min((t, who));
     }
 
-    /// Earliest wake-up and its element.
+    /// Time of the earliest wake-up, and number of its element.
     #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {
         let (t, who) = self.winner;
@@ -198,7 +198,7 @@ impl Schedule {
     /// One of the elements with the earliest time `t`, chosen by hash.
     #[cold]
     fn shuffled(&self, t: u64) -> usize {
-        // Lines are numbered from those of the elements up to the root.
+        // Lines are numbered from the lines of elements up to the root.
         let below = self.elements.len();
         let mut at = 0;
         for level in self.levels.iter().rev().map(|level| below + level).chain([0]) {
@@ -220,7 +220,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Compared with a list that is searched.
+        /// The first wake-up agrees with a linear search of a list.
         #[test]
         fn agrees_with_a_searched_list(n in 1usize..600, ops in proptest::collection::vec((0usize..600, 0u64..50), 1..300)) {
             let mut schedule = Schedule::new(n);

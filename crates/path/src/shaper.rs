@@ -1,8 +1,8 @@
 //! Token-bucket shaper (RFC 2475 section 2.3.3.3): delays traffic of a class above its rate (catalogue
 //! QM-11).
 //!
-//! It stands before the queue of a link and holds packets of its classes until their bucket has enough
-//! tokens; other packets pass. A packet larger than the bucket waits for a full one.
+//! The element stands before the queue of a link. Packets of a class wait until the token bucket of the class has
+//! enough tokens; packets of no class pass. A packet larger than the bucket waits until the bucket is full.
 
 use crate::channel::class::ClassRule;
 use crate::element::{Cx, Element, Port};
@@ -20,12 +20,13 @@ pub struct ShaperClass {
     pub rate: Rate,
     /// Bucket size, bytes.
     pub burst: u64,
-    /// Limit of the waiting packets; excess packets are dropped.
+    /// Limit of the waiting packets; packets that exceed it are dropped.
     pub room: Room,
 }
 
 /// State of one class.
 struct ClassState {
+    /// Configuration of the class.
     of: ShaperClass,
     /// Time to fill the empty bucket.
     depth: Span,
@@ -41,7 +42,7 @@ impl ClassState {
         ClassState { of, depth, full_at: Time::ZERO, waiting: VecDeque::new(), bytes: 0 }
     }
 
-    /// Time at which a packet of `size` bytes may leave.
+    /// Earliest time at which a packet of `size` bytes has its tokens; it may lie in the past.
     fn ready(&self, size: u32) -> Time {
         let (span, full) = (self.of.rate.span_of(u64::from(size)), self.full_at.as_nanos());
         let beyond = self.depth.as_nanos().saturating_sub(span.as_nanos());
@@ -64,13 +65,13 @@ impl ClassState {
     }
 }
 
-/// Shapers before the queue of a link.
+/// Element before the queue of a link that shapes the traffic of classes.
 pub struct Shaper {
     classes: Vec<ClassState>,
 }
 
 impl Shaper {
-    /// A packet that matches several classes belongs to the first.
+    /// `classes`, in order: a packet belongs to the first class that it matches.
     pub fn new(classes: Vec<ShaperClass>) -> Self {
         Shaper { classes: classes.into_iter().map(ClassState::new).collect() }
     }
@@ -119,7 +120,8 @@ impl Element for Shaper {
 mod tests {
     use super::*;
 
-    /// A bucket of 3000 bytes at 10 kB/s: three packets of 1000 at once, then one each 100 ms; one of 4000 waits for a full bucket.
+    /// With a bucket of 3000 bytes at 10 kB/s, three packets of 1000 bytes leave at once, further ones every 100 ms.
+    /// A packet of 4000 bytes waits for a full bucket.
     #[test]
     fn packets_leave_by_their_tokens() {
         let room = Room { packets: None, bytes: None };

@@ -1,13 +1,12 @@
-//! State machine of the path: states that set rates, delays and errors of several links, in turn, at random or by
-//! trigger (catalogue SW-42).
+//! State machine of the path, for link parameters that change together: named states with drawn durations, random
+//! next states, triggers (catalogue SW-42).
 //!
-//! Each named state lasts for a drawn time or for ever, and lists the states that may follow (catalogue
-//! SW-42). The machine depends on seed, repetition and time, never on traffic. Every element that follows a
-//! machine keeps a copy of it and draws from streams of the same name, so that all copies change at the same
-//! times.
+//! A state lasts for a drawn time or until a trigger, and lists its possible next states. The changes depend on seed,
+//! repetition and time, never on traffic. Each element that uses a machine has its own copy, which draws from random
+//! streams of the same names, so that all copies change at the same times.
 //!
 //! A trigger (SW-43) moves the machine into a state from outside, at a time given in the scenario or during
-//! the run. Later changes are drawn from there on; earlier ones are unaffected.
+//! the run. Changes before the trigger do not depend on it; later changes are drawn from the new state.
 
 use base::dist::{Dist, Sampler};
 use base::rng::{Seed, Stream};
@@ -18,11 +17,11 @@ use std::sync::Arc;
 /// One state of a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MachineState {
-    /// Name, which is also the key of its random streams.
+    /// Name of the state, which is also the key of its random streams.
     pub name: String,
-    /// Duration, nanoseconds; none: until a trigger.
+    /// Duration, nanoseconds; none: the state lasts until a trigger.
     pub lasts: Option<Dist>,
-    /// Possible next states, by number, with their weights; the last one if all weights are 0.
+    /// Possible next states by number, each with its weight. If all weights are 0, the last one follows.
     pub next: Vec<(usize, f64)>,
     /// Pause in transmission after entry, nanoseconds.
     pub pause: Option<Dist>,
@@ -31,22 +30,22 @@ pub struct MachineState {
 /// Definition of a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Key of its random streams.
+    /// Name of the machine, which is also the key of its random streams.
     pub name: String,
-    /// States.
+    /// States, by number.
     pub states: Vec<MachineState>,
-    /// Initial state.
+    /// Number of the initial state.
     pub first: usize,
-    /// Scripted triggers: time and new state; ascending.
+    /// Triggers of the scenario: time and number of the new state, in ascending order of time.
     pub script: Vec<(Time, usize)>,
 }
 
 /// A change of state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Time.
+    /// Time of the change.
     pub at: Time,
-    /// New state.
+    /// Number of the new state.
     pub state: usize,
     /// Pause in transmission after the change.
     pub pause: Span,
@@ -54,23 +53,26 @@ pub struct Change {
     pub triggered: bool,
 }
 
-/// Minimum duration of a state: a cycle of states without duration would never end.
+/// Minimum duration of a state, so that a cycle of states with duration 0 advances in time.
 const LEAST: Span = Span::from_nanos(1_000);
 
-/// State of a machine in one repetition.
+/// State machine in one repetition.
 #[derive(Clone, Debug)]
 pub struct StateMachine {
     plan: Arc<Plan>,
     lasts: Vec<Option<Sampler>>,
     pauses: Vec<Option<Sampler>>,
+    /// Random stream of the next states.
     choice: Stream,
     state: usize,
+    /// Time at which the present state ends without a trigger.
     leaves: Time,
+    /// Triggers of the scenario that have not been applied.
     script: VecDeque<(Time, usize)>,
 }
 
 impl StateMachine {
-    /// The machine at time 0, in its first state.
+    /// The machine at time 0, in its initial state.
     pub fn new(plan: Arc<Plan>, seed: Seed) -> Self {
         let sampler = |dist: &Option<Dist>, state: &MachineState, what: &str| {
             let stream = seed.stream(&format!("{}.{}", plan.name, state.name), what);
@@ -91,7 +93,7 @@ impl StateMachine {
         machine
     }
 
-    /// Present state.
+    /// Number of the present state.
     pub fn state(&self) -> usize {
         self.state
     }
@@ -101,7 +103,7 @@ impl StateMachine {
         self.script.front().map_or(self.leaves, |(at, _)| (*at).min(self.leaves))
     }
 
-    /// The next change, if it is not after `until`.
+    /// Performs the next change, if it is not after `until`.
     pub fn step(&mut self, until: Time) -> Option<Change> {
         let at = self.next_change();
         if at > until || at.is_never() {
@@ -115,7 +117,7 @@ impl StateMachine {
         Some(self.enter(at, state, false))
     }
 
-    /// Applies a trigger at `at`; earlier changes have been performed.
+    /// Moves the machine into `state` at `at`. The caller has performed all earlier changes.
     pub fn trigger(&mut self, at: Time, state: usize) -> Change {
         self.enter(at, state, true)
     }
@@ -135,7 +137,7 @@ impl StateMachine {
         }
     }
 
-    /// Next state: one draw, only if there is a choice.
+    /// Next state by weight: one draw if there are several candidates, otherwise none.
     fn follower(&mut self) -> usize {
         let next = &self.plan.states[self.state].next;
         let Some(&(last, _)) = next.last() else { return self.state };
@@ -153,7 +155,7 @@ impl StateMachine {
         last
     }
 
-    /// All changes before `until`, from the start; for pictures.
+    /// All further changes up to and including `until`, for diagrams.
     pub fn changes_before(mut self, until: Time) -> Vec<Change> {
         let mut changes = Vec::new();
         while let Some(change) = self.step(until) {
@@ -181,10 +183,10 @@ mod tests {
         Arc::new(Plan { name: "mobility".into(), states, first: 0, script })
     }
 
-    /// SW-42: the fraction of time in each state follows from the mean durations and the weights.
+    /// SW-42: the fraction of time in each state follows from mean durations and weights.
     #[test]
     fn sw_42_time_is_shared_as_the_chain_says() {
-        // From a: b with 3/4, c with 1/4; both back to a. Means 10, 4 and 20 s.
+        // State a is followed by b with probability 3/4, by c with 1/4; b and c by a. Mean durations 10, 4 and 20 s.
         let e = |s: f64| Some(Dist::Exponential(s * 1e9));
         let states = vec![
             state("a", e(10.0), &[(1, 3.0), (2, 1.0)]),
@@ -205,7 +207,7 @@ mod tests {
         }
     }
 
-    /// SW-42: copies agree regardless of the number of queries, and time only increases.
+    /// SW-42: copies agree for any number of queries, and changes are at ascending times.
     #[test]
     fn sw_42_copies_change_at_the_same_instants() {
         let u = Some(Dist::Uniform(1e9, 5e9));
@@ -222,7 +224,7 @@ mod tests {
         assert!(whole.windows(2).all(|w| w[0].at < w[1].at) && whole.len() > 3000);
     }
 
-    /// SW-43: a trigger in the script and one by hand at the same instant do the same.
+    /// SW-43: a trigger of the scenario and one during the run, at the same time, have the same effect.
     #[test]
     fn sw_43_a_script_replays_what_a_hand_did() {
         let u = Some(Dist::Uniform(1e9, 5e9));

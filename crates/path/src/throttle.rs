@@ -1,8 +1,8 @@
 //! Throttle of datagrams at a receiving host: packets above a flow's share of the access link are dropped, or
 //! marked for a sender with congestion control (Gurtov, overview, section 5.5; catalogue CM-03, CM-04).
 //!
-//! A datagram sender cannot be limited by a receive window; a drop or mark at the host looks to it like one
-//! in the network. A mark is passed to the host's own transport, even if the packet is not ECN-capable.
+//! A datagram sender has no receive window to limit it. It responds to a drop or mark at the host as to one in the
+//! network. The mark stays within the host, so packets are marked even if they are not ECN-capable.
 
 use crate::channel::policer::Policer;
 use crate::element::{Cx, Element, Port, Signal};
@@ -10,12 +10,12 @@ use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
 use base::{Rate, Time};
 
-/// Condition of the access link from a given time on.
+/// Rate of the access link and window of the host from a given time on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AccessCondition {
     /// Start time.
     pub from: Time,
-    /// Rate of the link.
+    /// Rate of the access link.
     pub rate: Rate,
     /// Aggregate window of the host, bytes.
     pub window: u64,
@@ -24,24 +24,27 @@ pub struct AccessCondition {
 /// Throttle of one flow.
 pub struct Throttle {
     access: Vec<AccessCondition>,
-    /// Fraction of the link for this flow.
+    /// Fraction of the access link's rate for this flow.
     share: f64,
-    /// Smallest bucket, bytes.
+    /// Minimum size of the token bucket, bytes.
     least: u64,
-    /// Number of conditions that have begun.
+    /// Number of entries of `access` that have begun.
     begun: usize,
+    /// Token bucket in force; none: all packets pass.
     bucket: Option<Policer>,
+    /// Whether excess packets are marked instead of dropped.
     marks: bool,
 }
 
 impl Throttle {
-    /// With ascending conditions; before the first one, all packets pass. `share`: fraction of the link for
-    /// the flow; `least`: smallest bucket, bytes.
+    /// `access`: conditions in ascending order of time, before the first of which all packets pass; `share`:
+    /// fraction of the access link for the flow; `least`: minimum bucket size, bytes; `marks`: whether excess
+    /// packets are marked instead of dropped.
     pub fn new(access: Vec<AccessCondition>, share: f64, least: u64, marks: bool) -> Self {
         Throttle { access, share, least, begun: 0, bucket: None, marks }
     }
 
-    /// Token bucket of the current share; `None`: no limit.
+    /// New token bucket for the present condition and share; `None` before the first condition, or at rate 0.
     fn bucket(&self) -> Option<Policer> {
         let access = self.access[..self.begun].last()?;
         let rate = Rate::from_bps((access.rate.bps() as f64 * self.share) as u64);
@@ -49,6 +52,7 @@ impl Throttle {
         (rate.bps() > 0).then(|| Policer::new(rate, burst))
     }
 
+    /// Starts the conditions due by `now`; returns whether a packet of `size` bytes conforms.
     fn conforms(&mut self, now: Time, size: u32) -> bool {
         while self.access.get(self.begun).is_some_and(|access| access.from <= now) {
             self.begun += 1;
@@ -75,7 +79,7 @@ impl Element for Throttle {
             let before = self.bucket;
             self.conforms(cx.now(), 0);
             self.share = share;
-            // The new bucket is as empty as the old one was, in seconds of its rate.
+            // The new bucket is full no earlier than the old one would have been.
             self.bucket = self.bucket().map(|bucket| bucket.as_full_as(before.as_ref()));
         }
     }

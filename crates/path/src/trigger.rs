@@ -1,30 +1,32 @@
-//! External triggers: named signals into a running network.
+//! External triggers: registry of named signals to elements of a running network, and log of the calls.
 //!
-//! Elements register their signals under names while the network is built ("mobility.tunnel" puts four links
-//! into a state, "video.priority=3" gives a flow a weight). A trigger advances the network to the present, sends
-//! every registered signal, and is logged for replay (catalogue SW-43, CM-07).
+//! Signals are registered under names while the network is built ("mobility.tunnel" moves four links into a state,
+//! "video.priority=3" sets the weight of a flow). A call of a trigger advances the network to the time of the call,
+//! sends all registered signals, and is logged for replay (catalogue SW-43, CM-07).
 
 use crate::element::{ElementId, Signal};
 use base::Time;
 use std::ops::RangeInclusive;
 
-/// Registered names, their signals, and a log of the calls.
+/// Registered triggers, and a log of their calls.
 #[derive(Debug, Default)]
 pub struct Triggers {
+    /// Registered triggers, in order of registration.
     names: Vec<Trigger>,
+    /// Log of the calls.
     done: Vec<(Time, String)>,
 }
 
 #[derive(Debug)]
 struct Trigger {
-    /// Ends with `=` if a call has a value.
+    /// Name; ends with `=` if calls have a value.
     name: String,
     /// Values that a call may have.
     values: Option<RangeInclusive<u32>>,
     to: Vec<(ElementId, Signal)>,
 }
 
-/// A registered trigger with the value of its call.
+/// A call of a registered trigger: number of the trigger, and value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TriggerCall {
     number: usize,
@@ -37,7 +39,7 @@ impl Triggers {
         self.register(name, None, to, signal);
     }
 
-    /// Registers a signal whose value a call gives, one of `values`: `NAME=VALUE`.
+    /// Registers a signal to an element for calls `NAME=VALUE` with one of `values`.
     pub(crate) fn lend_value(
         &mut self,
         name: &str,
@@ -55,7 +57,7 @@ impl Triggers {
         }
     }
 
-    /// Registered trigger of a call: its name, or `NAME=VALUE` with a value within its range.
+    /// Parses a call, `NAME` or `NAME=VALUE`; none if the name is unknown or the value is not in its range.
     pub(crate) fn find(&self, call: &str) -> Option<TriggerCall> {
         let split = call.find('=').map_or((call, None), |at| (&call[..=at], Some(&call[at + 1..])));
         let number = self.names.iter().position(|trigger| trigger.name == split.0)?;
@@ -74,7 +76,7 @@ impl Triggers {
         self.names.get(call.number).map_or(0, |trigger| trigger.to.len())
     }
 
-    /// One of the registered signals, with the value of the call.
+    /// Registered signal number `hearer`, counted from 0, and its element; the signal has the value of the call.
     pub(crate) fn said(&self, call: TriggerCall, hearer: usize) -> Option<(ElementId, Signal)> {
         let (to, signal) = self.names.get(call.number)?.to.get(hearer).copied()?;
         let signal = match (signal, call.value) {
@@ -93,12 +95,12 @@ impl Triggers {
         self.done.push((at, name));
     }
 
-    /// All names in order of registration; a name that ends with `=` takes a value.
+    /// All names in order of registration; a name that ends with `=` needs a value.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|trigger| trigger.name.as_str())
     }
 
-    /// Log of the calls, in order.
+    /// Log of the calls with their times, in order.
     pub fn done(&self) -> impl Iterator<Item = (Time, &str)> {
         self.done.iter().map(|(at, call)| (*at, call.as_str()))
     }
@@ -108,7 +110,7 @@ impl Triggers {
 mod tests {
     use super::*;
 
-    /// CM-07: a call with a value is known by its name and its range, and is logged as it was made.
+    /// CM-07: a call is accepted only with a value in the range of its name, and is logged with the value.
     #[test]
     fn a_value_within_its_range_is_passed_on() {
         let mut triggers = Triggers::default();

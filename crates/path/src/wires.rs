@@ -1,33 +1,34 @@
 //! Wiring table from output ports to input ports, with static forwarding elements (routers) resolved ahead for each
 //! flow and direction.
 //!
-//! All wires are in one array, grouped by element: following one needs no separate memory. Elements that only
-//! forward by a static table are bypassed here and never run.
+//! All wires are in one array: look-up of a target needs one access. Elements that only forward by a static table are
+//! resolved here and never run.
 
 use crate::element::{ElementId, Port};
 use base::packet::Packet;
 
-/// End of a wire: target element and its input port. Without a wire: [`NOBODY`] and the sender. For a table:
-/// its number and [`TABLE`].
+/// Target of an output port: element and its input port. For a port without a wire, [`NOBODY`] and the number of
+/// the sender. For a static table, its number and [`TABLE`].
 pub(crate) type PortEnd = (ElementId, u32);
 
-/// Port value that stands for a table.
+/// Value of the input port in a [`PortEnd`] that refers to a static table.
 const TABLE: u32 = u32::MAX;
 
 /// Reserved element number: no target.
 pub(crate) const NOBODY: ElementId = ElementId(u32::MAX);
 
-/// Wires of a network: first collected, then laid out.
+/// Wires of a network: collected during construction, then laid out in arrays.
 #[derive(Debug, Default)]
 pub(crate) struct Wires {
+    /// Collected wires: element, output port, target.
     noted: Vec<(ElementId, Port, PortEnd)>,
-    /// First port of every element, the only one of most, then the others.
+    /// Targets of port 0 of each element, by element number, then targets of all other ports.
     ends: Vec<PortEnd>,
-    /// Start of each element's other ports in `ends`, and the end of the last one's.
+    /// Start of each element's other ports in `ends`, and at last the length of `ends`.
     others: Vec<u32>,
-    /// Start of each table in `routes`, and its owner.
+    /// Start of each static table in `routes`, and its element; at last the length of `routes`.
     tables: Vec<(u32, ElementId)>,
-    /// Final targets of packets that enter a table, by [`Packet::ledger`]; table after table.
+    /// Final targets behind each static table, by [`Packet::ledger`]; table after table.
     routes: Vec<PortEnd>,
 }
 
@@ -40,7 +41,7 @@ impl Wires {
         self.noted.push((from, out, end));
     }
 
-    /// Lays out the collected wires among `elements` elements, some of which are static tables.
+    /// Lays out the collected wires of `elements` elements; `tables`: elements with a static table.
     pub(crate) fn lay(&mut self, elements: usize, tables: &[(ElementId, Table<'_>)]) {
         let mut others = vec![0; elements + 1];
         for (from, out, _) in &self.noted {
@@ -66,6 +67,7 @@ impl Wires {
         self.lay_tables(tables);
     }
 
+    /// Computes `tables` and `routes`, and lets wires to a static table refer to its number.
     fn lay_tables(&mut self, tables: &[(ElementId, Table<'_>)]) {
         (self.tables, self.routes) = (Vec::new(), Vec::new());
         let elements = self.others.len() - 1;
@@ -77,7 +79,7 @@ impl Wires {
         for (owner, table) in tables {
             self.tables.push((self.routes.len() as u32, *owner));
             for ledger in 0..table.len() {
-                // Follow tables at most once each: there is no loop without a delay.
+                // Each table is followed once at most: tables in a loop would forward for ever at one time.
                 let mut end = (*owner, 0);
                 for _ in 0..=tables.len() {
                     let Some(t) = table_of(end.0) else { break };
@@ -111,14 +113,13 @@ impl Wires {
         if at < past { self.routes[at] } else { (NOBODY, owner.0) }
     }
 
-    /// Element that receives signals sent from `from` by port `out`; elements with a static table receive
-    /// none.
+    /// Element that receives signals sent from `from` by port `out`; none if that is an element with a static table.
     pub(crate) fn signal_target(&self, from: ElementId, out: Port) -> Option<ElementId> {
         let (to, port) = self.end(from, out);
         (to != NOBODY && port != TABLE).then_some(to)
     }
 
-    /// End of the wire at port `out` of `from`.
+    /// Target of port `out` of `from`, where a static table is not resolved.
     #[inline]
     pub(crate) fn end(&self, from: ElementId, out: Port) -> PortEnd {
         let i = from.0 as usize;
@@ -162,7 +163,8 @@ mod tests {
             flags: if reply { base::packet::Flags::REPLY } else { base::packet::Flags::default() },
             ..Packet::NONE
         };
-        // 0 sends to the table of 1, which leads flow 0 to the table of 2 and its replies to 3; 2 leads on to 4.
+        // Element 0 sends to the table of 1, which forwards flow 0 to the table of 2, and its replies to 3. The table of
+        // 2 forwards to 4.
         wires.note(ElementId(0), Port(0), (ElementId(1), 0));
         wires.note(ElementId(1), Port(0), (ElementId(2), 0));
         wires.note(ElementId(1), Port(1), (ElementId(3), 7));

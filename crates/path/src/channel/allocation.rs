@@ -1,7 +1,8 @@
-//! Resource allocation delay of an idle link (catalogue SW-30).
+//! Resource allocation of a radio link: allocation delay of an idle link, and holding time after the last frame
+//! (catalogue SW-30).
 //!
-//! A packet that arrives at an idle link waits for the allocation of radio resources (catalogue SW-30). The
-//! link keeps them while it has packets to send, and for some time afterwards.
+//! A packet that arrives at an idle link waits for the allocation. The link keeps its resources while it has
+//! packets to send, and for the holding time afterwards.
 
 use base::dist::Sampler;
 use base::{Span, Time};
@@ -18,11 +19,11 @@ pub struct Allocation {
 enum Phase {
     /// Not allocated.
     None,
-    /// Requested, available from this time on.
+    /// Requested; available from this time on.
     Asked(Time),
     /// Held while the link is busy.
     Held,
-    /// Held until this time, unless the link becomes busy again.
+    /// Released at this time, unless the link becomes busy before.
     Kept(Time),
 }
 
@@ -48,7 +49,7 @@ impl Allocation {
         at
     }
 
-    /// The link has become idle.
+    /// Starts the holding time when the link becomes idle; without effect if no resources are held.
     pub(crate) fn idle(&mut self, now: Time) {
         if self.phase == Phase::Held {
             self.phase = Phase::Kept(now + Span::from_nanos(self.keeps.draw() as u64));

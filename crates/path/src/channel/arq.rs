@@ -1,7 +1,9 @@
-//! Link-layer ARQ: retransmission of lost frames, persistence, window (catalogue SW-28, SW-29, SW-39 from inside).
+//! Link-layer ARQ, sending side: retransmission of lost frames, persistence, window of unacknowledged frames
+//! (catalogue SW-28, SW-29, SW-39).
 //!
-//! A lost frame is retransmitted, ahead of new ones, when its negative acknowledgement arrives. The sender
-//! discards a packet after a number of attempts or a time. Unacknowledged frames fill a window.
+//! A lost frame is retransmitted before new frames when its negative acknowledgement arrives. The sender discards
+//! a packet after a number of retransmissions of a frame, or after a time. A window limits the unacknowledged
+//! frames.
 
 use super::time_queue::TimeQueue;
 use base::dist::Sampler;
@@ -13,7 +15,8 @@ use std::collections::{BTreeMap, VecDeque};
 pub struct ArqConfig {
     /// Maximum retransmissions of a frame; none: unlimited.
     pub attempts: Option<u32>,
-    /// Maximum time for a packet's retransmissions after its first frame began; none: unlimited.
+    /// Time from the start of a packet's first frame, after which lost frames are not retransmitted; none:
+    /// unlimited.
     pub time: Option<Span>,
     /// Delay from the end of a frame's transmission to its feedback, nanoseconds.
     pub feedback: Sampler,
@@ -24,14 +27,14 @@ pub struct ArqConfig {
 /// A frame that awaits feedback or retransmission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
-    /// Number of its packet on this link.
+    /// Number of the frame's packet on this link.
     pub(crate) unit: u64,
     pub(crate) bytes: u32,
     /// Retransmissions so far.
     pub(crate) repeated: u32,
-    /// Whether it arrived.
+    /// Whether the frame arrived.
     pub(crate) good: bool,
-    /// The last frame of its packet, or a retransmission.
+    /// Whether it is the last frame of its packet, or a retransmission.
     pub(crate) last: bool,
 }
 
@@ -41,16 +44,17 @@ pub(crate) struct Arq {
     config: ArqConfig,
     /// Frames sent, ordered by the arrival of their feedback.
     sent: TimeQueue<Frame>,
-    /// Number of lost frames among them.
+    /// Number of lost frames in `sent`.
     lost: u32,
-    /// All feedback takes the same time.
+    /// Whether the feedback delay is constant.
     steady: bool,
-    /// With feedback of one length: arrival of the feedback on each last frame, ascending.
+    /// With constant feedback delay: arrival of the feedback on each frame with `last` set, ascending.
     lasts: VecDeque<Time>,
-    /// Frames to retransmit, in order of feedback; includes frames of packets discarded since.
+    /// Frames to retransmit, in order of feedback. Includes frames whose packets were discarded meanwhile.
     repeats: VecDeque<Frame>,
     /// Frames to retransmit per packet, discarded packets excluded.
     pending: BTreeMap<u64, u32>,
+    /// Frames in the window: in service, awaiting feedback, or to be retransmitted.
     unacknowledged: u32,
 }
 
@@ -79,17 +83,17 @@ impl Arq {
         }
     }
 
-    /// Whether a new frame fits into the window.
+    /// Whether the window permits a new frame.
     pub(crate) fn allows(&self) -> bool {
         self.config.window.is_none_or(|n| self.unacknowledged < n)
     }
 
-    /// Counts a new frame.
+    /// Counts a new frame as unacknowledged.
     pub(crate) fn begun(&mut self) {
         self.unacknowledged += 1;
     }
 
-    /// The transmission of a frame ended at `t`, successful or not.
+    /// Processes the end of a frame's transmission at `t`, and draws the arrival of its feedback.
     pub(crate) fn ended(&mut self, t: Time, frame: Frame) {
         self.lost += u32::from(!frame.good);
         let heard = t + Span::from_nanos(self.config.feedback.draw() as u64);
@@ -104,8 +108,9 @@ impl Arq {
         self.sent.next()
     }
 
-    /// Time of the next feedback that changes what may be sent while a frame is in service. `waits`: a packet waits
-    /// for room in the send buffer, which the last feedback on a packet frees.
+    /// Time of the next feedback that must be processed while a frame is in service; other feedback may wait until
+    /// the frame ends. `waits`: whether a packet waits for room in the send buffer, which the last feedback on a
+    /// packet frees.
     pub(crate) fn next_needed(&self, waits: bool) -> Time {
         match (self.steady && self.lost == 0, waits) {
             (false, _) => self.next(),
@@ -114,8 +119,8 @@ impl Arq {
         }
     }
 
-    /// Processes the next feedback due at `now`. `began` returns the start of a packet's first frame, none if
-    /// the packet has gone.
+    /// Processes the next feedback due by `now`. `began` returns the start of a packet's first frame; none if
+    /// the packet was dropped.
     pub(crate) fn take_feedback(
         &mut self,
         now: Time,
@@ -149,7 +154,7 @@ impl Arq {
         !self.pending.is_empty()
     }
 
-    /// Takes the next frame to retransmit.
+    /// Takes the next frame to retransmit from the list.
     pub(crate) fn repeat(&mut self) -> Option<Frame> {
         while let Some(frame) = self.repeats.pop_front() {
             // Frames of discarded packets have no entry and are skipped.
@@ -163,7 +168,7 @@ impl Arq {
         None
     }
 
-    /// Discards a packet: its frames are no longer retransmitted. Returns their number.
+    /// Discards the frames of a packet that wait for retransmission; returns their number.
     pub(crate) fn forget(&mut self, unit: u64) -> u32 {
         let gone = self.pending.remove(&unit).unwrap_or(0);
         self.unacknowledged -= gone;
@@ -173,7 +178,7 @@ impl Arq {
         gone
     }
 
-    /// A frame in service of a discarded packet needs no feedback.
+    /// Counts out a frame whose packet was discarded during its transmission: no feedback follows.
     pub(crate) fn abandoned(&mut self) {
         self.unacknowledged -= 1;
     }

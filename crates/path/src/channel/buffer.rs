@@ -1,7 +1,7 @@
-//! Send and receive buffer of a link: packets behind the input queue until their delivery (catalogue SW-27, SW-28).
+//! Send and receive buffer of a channel: packets from the input queue until their delivery (catalogue SW-27, SW-28).
 //!
-//! One list in order of arrival holds the send buffer, the packet in service, packets in propagation, and
-//! packets that wait in the receive buffer for an earlier one. Each packet records its own progress.
+//! One list in order of arrival contains the packets of the send buffer, in service, in propagation, and in the
+//! receive buffer. Each entry ([`Unit`]) counts the frames sent, received and acknowledged of its packet.
 
 use super::time_queue::TimeQueue;
 use crate::qdisc::{Room, Waiting};
@@ -9,7 +9,7 @@ use base::packet::{DropReason, Packet};
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// A packet on the link.
+/// Entry of a packet on the channel, with the progress of its frames.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unit {
     pub(crate) packet: Packet,
@@ -22,28 +22,28 @@ pub(crate) struct Unit {
     pub(crate) frames: u32,
     /// Frames begun, retransmissions excluded.
     pub(crate) sent: u32,
-    /// Frames that have not arrived and may still do so.
+    /// Frames not yet received; 0 if the packet is complete or discarded.
     pub(crate) missing: u32,
-    /// Frames without feedback.
+    /// With ARQ: frames begun whose acknowledgement is outstanding.
     pub(crate) unheard: u32,
     /// Propagation delay.
     pub(crate) delay: Span,
-    /// Arrival of the last frame so far.
+    /// Latest arrival of the frames received so far.
     pub(crate) arrival: Time,
     pub(crate) corrupt: bool,
-    /// Set if it will not be delivered.
+    /// Reason if the packet will be dropped instead of delivered.
     pub(crate) lost: Option<DropReason>,
-    /// Whether it is in the send buffer.
+    /// Whether the packet is in the send buffer.
     buffered: bool,
-    /// Delivered or dropped; kept for the sender only.
+    /// Delivered or dropped; the entry remains until the send buffer and ARQ no longer need it.
     pub(crate) gone: bool,
 }
 
-/// A packet that leaves the link.
+/// A packet that leaves the channel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivery {
     pub(crate) packet: Packet,
-    /// Set if it is dropped instead of delivered.
+    /// Reason if the packet is dropped instead of delivered.
     pub(crate) lost: Option<DropReason>,
     pub(crate) corrupt: bool,
 }
@@ -54,7 +54,7 @@ impl Unit {
     }
 }
 
-/// Packets and their bytes.
+/// Number of packets, and their bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Amount {
     packets: usize,
@@ -72,28 +72,31 @@ impl Amount {
     }
 }
 
-/// Packets of a link behind its queue.
+/// Packets of a channel behind its input queues.
 pub(crate) struct Buffer {
+    /// Entries in order of arrival; numbers are consecutive.
     units: VecDeque<Unit>,
     /// Number of the first packet in `units`.
     base: u64,
     /// Number of the first packet with frames to begin.
     current: u64,
     in_order: bool,
-    /// Packets that find the receive buffer full are lost.
+    /// Whether packets that find the receive buffer full are lost.
     bounded: bool,
-    /// With in-order delivery: number of the next packet to deliver, and time of the last delivery.
+    /// With in-order delivery: number of the next packet to deliver.
     next: u64,
+    /// Time of the last delivery.
     last: Time,
-    /// Without in-order delivery: packets with known arrival, ordered by it.
+    /// Without in-order delivery: numbers of complete packets, ordered by arrival.
     flying: TimeQueue<u64>,
-    /// With in-order delivery and a bounded receive buffer: packets that arrive later than all before them,
-    /// with their arrival, ascending.
+    /// With in-order delivery and a bounded receive buffer: number and arrival of the packets that arrive later
+    /// than all packets before them, ascending.
     records: VecDeque<(u64, Time)>,
+    /// Contents of the send buffer.
     send: Amount,
-    /// Packets begun and not delivered.
+    /// Packets begun, and neither delivered nor dropped.
     under_way: Amount,
-    /// Packets not yet gone.
+    /// Packets neither delivered nor dropped.
     held: usize,
 }
 
@@ -115,12 +118,12 @@ impl Buffer {
         }
     }
 
-    /// Packets on the link.
+    /// Number of packets neither delivered nor dropped.
     pub(crate) fn held(&self) -> usize {
         self.held
     }
 
-    /// The packet with this number, if it is still there.
+    /// Entry of the packet with this number, if it still exists.
     pub(crate) fn get(&self, number: u64) -> Option<&Unit> {
         self.units.get(usize::try_from(number.checked_sub(self.base)?).ok()?)
     }
@@ -139,13 +142,13 @@ impl Buffer {
         room.takes(self.send.packets, self.send.bytes, size)
     }
 
-    /// Whether the receive buffer permits another packet in progress.
+    /// Whether the receive buffer has room for another packet, counting those begun as inside.
     pub(crate) fn may_begin(&self, room: Room) -> bool {
         room.packets.is_none_or(|n| self.under_way.packets < n as usize)
             && room.bytes.is_none_or(|n| self.under_way.bytes < n)
     }
 
-    /// Adds a packet from the queue.
+    /// Adds a packet from the queue: `body` bytes in `frames` frames.
     pub(crate) fn push(&mut self, waiting: Waiting, body: u32, frames: u32) {
         self.send.add(waiting.packet.size);
         self.held += 1;
@@ -167,8 +170,8 @@ impl Buffer {
         });
     }
 
-    /// Begins the next frame of the current packet; returns the packet's number, the packet, and the frame's
-    /// number.
+    /// Begins the next frame of the current packet; returns the packet's number, its entry, and the number of the
+    /// frame within it.
     pub(crate) fn begin(&mut self, now: Time) -> Option<(u64, &mut Unit, u32)> {
         let number = self.current;
         let i = usize::try_from(number.checked_sub(self.base)?).ok()?;
@@ -198,8 +201,8 @@ impl Buffer {
         }
     }
 
-    /// The arrival of a packet's remaining frames is now known. `room`: receive buffer of a link without ARQ;
-    /// a packet that finds it full is lost.
+    /// Registers the arrival of a packet that is complete or discarded. `room`: limit of the receive buffer of a
+    /// channel without ARQ; a packet that exceeds it is lost.
     pub(crate) fn known(&mut self, number: u64, room: Option<Room>) {
         if !self.in_order {
             if let Some(unit) = self.get(number) {
@@ -215,7 +218,8 @@ impl Buffer {
         while self.records.front().is_some_and(|(record, _)| *record < self.next) {
             self.records.pop_front();
         }
-        // With in-order delivery, all packets from the first later arrival on wait at this packet's arrival.
+        // In-order delivery: from the first packet with a later arrival on, all packets received before this one
+        // wait in the receive buffer.
         let from = self.records.partition_point(|(_, latest)| *latest <= arrival);
         let from = self.records.get(from).map(|(record, _)| *record);
         if self.records.back().is_none_or(|(record, latest)| *record < number && *latest < arrival) {
@@ -251,7 +255,7 @@ impl Buffer {
         }
     }
 
-    /// Takes the next packet delivered, or lost, by `now`.
+    /// Takes the next packet whose delivery or drop is due by `now`.
     #[inline]
     pub(crate) fn deliver(&mut self, now: Time) -> Option<Delivery> {
         if self.next_delivery() > now {
@@ -264,7 +268,7 @@ impl Buffer {
         Some(delivery)
     }
 
-    /// Takes the current packet off the link, in any state.
+    /// Removes the current packet, to be dropped.
     pub(crate) fn take_current(&mut self) -> Option<Delivery> {
         let number = self.current;
         self.get(number)?;
@@ -275,7 +279,7 @@ impl Buffer {
         delivery
     }
 
-    /// Marks a packet as gone.
+    /// Marks a packet as delivered or dropped.
     fn take(&mut self, number: u64) -> Option<Delivery> {
         let unit = self.get_mut(number)?;
         unit.gone = true;
@@ -287,7 +291,7 @@ impl Buffer {
         Some(Delivery { packet, lost, corrupt })
     }
 
-    /// Stops the frames of a packet; the receiving side learns of it at `arrival`.
+    /// Discards a packet: no more of its frames are sent. In-order delivery continues behind it at `arrival`.
     pub(crate) fn give_up(&mut self, number: u64, arrival: Time, reason: DropReason) {
         let Some(unit) = self.get_mut(number) else { return };
         unit.sent = unit.frames;
@@ -299,7 +303,7 @@ impl Buffer {
         }
     }
 
-    /// Drops records of packets that are gone and fully acknowledged.
+    /// Removes the entries of packets that were delivered or dropped and are fully acknowledged.
     fn tidy(&mut self) {
         while self.get(self.next).is_some_and(|unit| unit.gone) {
             self.next += 1;
@@ -314,7 +318,7 @@ impl Buffer {
         }
     }
 
-    /// Takes the last packet that has not begun.
+    /// Removes the last packet, if its transmission has not begun.
     pub(crate) fn take_unbegun(&mut self) -> Option<Unit> {
         self.units.back().filter(|unit| unit.sent == 0 && !unit.gone)?;
         let unit = self.units.pop_back()?;
@@ -323,7 +327,7 @@ impl Buffer {
         Some(unit)
     }
 
-    /// Takes the first packet, in any state.
+    /// Removes the first packet that is neither delivered nor dropped, in any state of transmission.
     pub(crate) fn take_any(&mut self) -> Option<Unit> {
         self.flying.clear();
         while let Some(unit) = self.units.pop_front() {

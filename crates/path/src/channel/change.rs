@@ -1,7 +1,7 @@
-//! Effect of a state change on the contents of a channel: rate of the frame in service, flush.
+//! Effect of a state change on the packets of a channel: new rate of the frame in service, flush.
 //!
-//! The frame in service continues with its remaining bytes at the new rate. A state may flush the waiting
-//! packets, or everything.
+//! The frame in service continues with its remaining bytes at the new rate. The entry of a state may flush the
+//! waiting packets, or all packets on the channel.
 
 use super::follow::Flush;
 use super::{Channel, InService};
@@ -13,14 +13,14 @@ use base::event::{Category, Event};
 use base::packet::DropReason;
 
 impl Channel {
-    /// Applies a state change; the frame in service keeps its remaining bytes.
+    /// Runs `act`, which may change the rate; the frame in service keeps its remaining bytes.
     pub(super) fn with_service_kept(&mut self, cx: &mut Cx<'_>, act: impl FnOnce(&mut Self, &mut Cx<'_>)) {
         let left = self.left(cx.now());
         act(self, cx);
         self.reschedule(cx.now(), left);
     }
 
-    /// Processes a state change of machine `number`.
+    /// Records a state change of machine `number`, and applies its flush and service.
     pub(super) fn changed(&mut self, cx: &mut Cx<'_>, number: u16, change: Change) {
         let (machine, state, triggered) = (u32::from(number), change.state as u32, change.triggered);
         cx.record(Category::Path, change.at, || Event::StateEntered { machine, state, triggered });
@@ -52,7 +52,7 @@ impl Channel {
         }
     }
 
-    /// Recomputes the end of the frame in service, which has `left` bytes to send.
+    /// Recomputes the end of the frame in service, which has `left` bytes to send; none: no frame is in service.
     fn reschedule(&mut self, now: Time, left: Option<u32>) {
         let Some(left) = left else { return };
         let end = if left == 0 { now } else { self.finish(now, left) };
@@ -61,7 +61,7 @@ impl Channel {
         }
     }
 
-    /// Remaining bytes of the frame in service, at the present rate.
+    /// Remaining bytes of the frame in service, before a change of rate; none: no frame is in service.
     fn left(&mut self, now: Time) -> Option<u32> {
         let InService { end, left, .. } = self.in_service?;
         if end.is_never() {

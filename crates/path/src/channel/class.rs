@@ -1,10 +1,10 @@
-//! Packet classifier of a channel, and its scheduler by priority and weight.
+//! Packet classifier of a channel, and scheduler of its class queues by priority and weight.
 //!
 //! A list of rules classifies packets into queues (catalogue SW-47); without rules there is a single queue
-//! (SW-48). The non-empty queue with the smallest priority number is served. Queues of equal priority share
-//! by weight, with deficit round robin (Shreedhar and Varghese, "Efficient Fair Queuing Using Deficit Round
-//! Robin", 1995). A class may bound its wait: after that time it is served next, regardless of priorities and
-//! weights.
+//! (SW-48). The non-empty queue with the smallest priority number is served. Queues of equal priority share the
+//! link by weight, with deficit round robin (Shreedhar and Varghese, "Efficient Fair Queuing Using Deficit Round
+//! Robin", 1995). A class may have a maximum time without service; after it the class is served next, regardless
+//! of priorities and weights.
 
 use super::policer::Policer;
 use crate::element::Cx;
@@ -25,14 +25,14 @@ pub enum PacketKind {
     Background,
 }
 
-/// Match rule of a class: all conditions given must hold.
+/// Match rule of a class: a packet must satisfy all conditions that are set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClassRule {
-    /// Ledgers that match, by ledger number (two per flow).
+    /// Whether a ledger matches, by ledger number (two per flow).
     pub ledgers: Option<Vec<bool>>,
-    /// Range of the service class (the DSCP of IP).
+    /// Range of the service class (the DSCP of IP), bounds included.
     pub service: Option<(u8, u8)>,
-    /// Range of the size on the wire, bytes.
+    /// Range of the size on the wire, bytes, bounds included.
     pub size: Option<(u32, u32)>,
     /// Kind of packet.
     pub kind: Option<PacketKind>,
@@ -76,7 +76,7 @@ pub struct ClassConfig {
     pub queue: Queue,
     /// Policer that drops traffic above its rate.
     pub police: Option<Policer>,
-    /// Maximum time between two turns while packets wait; none: no bound.
+    /// Maximum time without service while packets wait; none: no maximum.
     pub turn_within: Option<Span>,
 }
 
@@ -86,27 +86,29 @@ struct Class {
     queue: Queue,
     police: Option<Policer>,
     turn_within: Option<Span>,
-    /// Start of the present wait: the last turn, or the arrival at an empty queue.
+    /// Start of the present time without service: the last departure, or the arrival at an empty queue.
     since: Time,
     /// Deficit: bytes that may still be sent in this round.
     deficit: u64,
 }
 
-/// Input queues of a link. A packet that matches no rule joins the last one.
+/// Input queues of a link, by class. A packet that matches no rule joins the last one.
 pub(crate) struct Classes {
     classes: Vec<Class>,
     /// Class indices in order of priority.
     order: Vec<usize>,
-    /// First and one past the last position in `order` of the classes of one priority, for each position.
+    /// For each position in `order`, the range of positions with the same priority, end excluded.
     groups: Vec<(usize, usize)>,
-    /// Position of the round of each priority in `order`, stored at the first index of that priority.
+    /// Position in `order` of the class that the round robin of a priority serves; stored at the first position
+    /// of that priority.
     turns: Vec<Option<usize>>,
     packets: usize,
-    /// Quantum of weight 1: the largest packet seen, so that one packet always fits.
+    /// Quantum of weight 1, bytes: the largest packet so far, so that each round permits one packet.
     quantum: u64,
     expire: bool,
-    /// Whether any class bounds its wait, and the class whose bound has expired.
+    /// Whether any class has a maximum time without service.
     bounded: bool,
+    /// Class that has exceeded this maximum by most.
     overdue: Option<usize>,
 }
 
@@ -169,7 +171,7 @@ impl Classes {
         self.expire
     }
 
-    /// Time at which the next packet has waited too long.
+    /// Time at which the next packet reaches its maximum sojourn time.
     pub(crate) fn expires(&self) -> Time {
         if !self.expire {
             return Time::NEVER;
@@ -177,7 +179,7 @@ impl Classes {
         self.classes.iter().map(|c| c.queue.expires()).min().unwrap_or(Time::NEVER)
     }
 
-    /// Drops packets that have waited too long.
+    /// Drops packets beyond their maximum sojourn time.
     pub(crate) fn expire(&mut self, cx: &mut Cx<'_>) {
         if self.expire {
             for class in &mut self.classes {
@@ -186,14 +188,14 @@ impl Classes {
         }
     }
 
-    /// The next packet, left in place. It stays the same until it is taken or another packet arrives.
+    /// The next packet, without removing it. The answer does not change until a packet is taken or arrives.
     pub(crate) fn head(&mut self) -> Option<&Packet> {
         let i = self.next()?;
         self.classes[i].queue.head()
     }
 
-    /// Takes the next packet. `None` does not mean empty, see [`Classes::len`]: the packet may have been
-    /// dropped instead.
+    /// Removes and returns the next packet. `None` does not mean that the queues are empty ([`Classes::len`]): AQM
+    /// or a deadline may have dropped the packet.
     pub(crate) fn take(&mut self, cx: &mut Cx<'_>) -> Option<Waiting> {
         let i = self.next()?;
         let class = &mut self.classes[i];
@@ -211,7 +213,7 @@ impl Classes {
         taken
     }
 
-    /// The class furthest beyond its bound of waiting.
+    /// The class that exceeds its maximum time without service by most.
     fn overdue_at(&self, now: Time) -> Option<usize> {
         let by = |i: &usize| {
             let class = &self.classes[*i];
@@ -240,8 +242,8 @@ impl Classes {
         }
         let mut at = self.turns[begin];
         let mut fresh = at.is_none();
-        // Each round adds at least the largest packet to every waiting class, so the second round finds a
-        // class.
+        // Each round adds at least the size of the largest packet to the deficit of every waiting class, so the loop
+        // ends in the second round.
         loop {
             let o = at.unwrap_or(first);
             let i = self.order[o];

@@ -1,10 +1,9 @@
 //! Credit-based flow control between neighbouring links (catalogue SW-21).
 //!
-//! The previous stage may send only as many packets as credit allows (catalogue SW-21). Each packet that the
-//! next stage takes out of its input queue returns one credit. This is a sliding window moved by the
-//! receiver.
+//! A link starts a packet only if it has credit. The next link returns one credit for each packet that it takes
+//! out of its input queue: a window controlled by the receiver.
 //!
-//! Credit is a signal against the direction of the packets, on its own wire.
+//! Credit travels as a signal opposite to the packets, on its own wire.
 
 use crate::element::Port;
 use base::{Span, Time};
@@ -13,11 +12,14 @@ use std::collections::VecDeque;
 /// Output port for credit to the previous stage.
 pub const CREDIT: Port = Port(1);
 
-/// Credit of a sending stage.
+/// Credit of the sending link: packets that it may start.
 #[derive(Clone, Debug)]
 pub struct Credit {
+    /// Packets that may start now.
     available: u32,
+    /// Delay of credit signals.
     delay: Span,
+    /// Arrival times of credit in transit, ascending.
     coming: VecDeque<Time>,
 }
 
@@ -37,7 +39,8 @@ impl Credit {
         self.available = self.available.saturating_sub(1);
     }
 
-    /// One credit is on its way from `now`, or is returned for a packet that never left the link.
+    /// Registers one credit, available after its delay from `now`: sent by the next link, or restored for a packet
+    /// that this link has dropped.
     pub(crate) fn sent(&mut self, now: Time) {
         if self.delay.is_zero() {
             self.available += 1;
@@ -46,12 +49,12 @@ impl Credit {
         }
     }
 
-    /// Arrival of the next credit.
+    /// Arrival time of the next credit.
     pub(crate) fn next(&self) -> Time {
         self.coming.front().copied().unwrap_or(Time::NEVER)
     }
 
-    /// Adds the credit that has arrived.
+    /// Makes the credit available that has arrived by `now`.
     pub(crate) fn take(&mut self, now: Time) {
         while self.next() <= now {
             self.coming.pop_front();

@@ -1,8 +1,9 @@
-//! Frame error process: independent errors, Gilbert-Elliott, error periods over time.
+//! Frame errors of a link: error process (independent, Gilbert-Elliott, error periods over time) and consequence
+//! (bit errors, discard, delay).
 //!
-//! Frame errors occur with a constant probability per frame or per bit, in bursts from frame to frame
-//! (Gilbert, Elliott), or in error periods over time (catalogue SW-35, SW-36). The link then passes the frame
-//! on with bit errors, discards it, or delays it as if a lower layer had repaired it (SW-37 to SW-39).
+//! The error probability is constant, drawn for each state of the link, or alternates between a good and a bad
+//! state, from frame to frame or over time (catalogue SW-35, SW-36). The link passes a frame with errors on,
+//! discards it, or delays it as if a lower layer had retransmitted it (SW-37 to SW-39).
 
 use crate::gate::Gate;
 use base::dist::Sampler;
@@ -33,10 +34,10 @@ impl ErrorRate {
 pub enum ErrorProcess {
     /// Constant probability.
     Steady(ErrorRate),
-    /// Frame error probability drawn at each entry of a state: its distribution, and the present value, at
-    /// most 1.
+    /// Frame error probability drawn at each entry of a state of the link: the distribution, and the present
+    /// value, at most 1.
     Drawn(Sampler, f64),
-    /// Gilbert-Elliott chain, moved before each frame.
+    /// Gilbert-Elliott chain with one step before each frame.
     PerFrame {
         /// Probability of leaving the good state.
         leave_good: f64,
@@ -63,13 +64,13 @@ pub enum ErrorProcess {
 pub enum Mode {
     /// The link detects the error and discards the frame; with ARQ it is retransmitted.
     Drop,
-    /// The error is not detected: the packet goes on with wrong bits.
+    /// The error is not detected: the packet is delivered with bit errors.
     Corrupt,
     /// The frame is delayed, nanoseconds.
     Delay(Sampler),
 }
 
-/// Result for one frame.
+/// Effect of all error sources on one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrameOutcome {
     /// The frame was discarded.
@@ -86,8 +87,9 @@ pub struct Errors {
     process: ErrorProcess,
     mode: Mode,
     stream: Stream,
+    /// Whether the Gilbert-Elliott chain is in the bad state.
     bad: bool,
-    /// Bit error rate, bytes and error probability of the last frames; a link has few frame lengths.
+    /// Cache for the last two frame lengths: bit error rate, bytes, error probability.
     known: [(f64, u32, f64); 2],
 }
 
@@ -97,7 +99,7 @@ impl Errors {
         Errors { process, mode, stream, bad: false, known: [(0.0, 0, 0.0); 2] }
     }
 
-    /// [`Chance::of`], computed once for each of the last two frame lengths.
+    /// [`ErrorRate::of`], cached for the last two frame lengths.
     fn probability(&mut self, chance: ErrorRate, bytes: u32) -> f64 {
         let ErrorRate::Bit(rate) = chance else { return chance.of(bytes) };
         if let Some(known) = self.known.iter().find(|known| known.0 == rate && known.1 == bytes) {
@@ -108,14 +110,15 @@ impl Errors {
         probability
     }
 
-    /// Redraws a drawn probability at the entry of its state.
+    /// Draws the probability of [`ErrorProcess::Drawn`] anew, at the entry of its state.
     pub(crate) fn enter(&mut self) {
         if let ErrorProcess::Drawn(from, share) = &mut self.process {
             *share = from.draw().min(1.0);
         }
     }
 
-    /// Draws the result for a frame of `bytes` whose transmission ends `now`, and adds it to `outcome`.
+    /// Draws whether a frame of `bytes` bytes whose transmission ends `now` has an error, and adds the
+    /// consequence to `outcome`.
     pub fn strike(&mut self, now: Time, bytes: u32, outcome: &mut FrameOutcome) {
         let chance = match &mut self.process {
             ErrorProcess::Steady(chance) => *chance,
@@ -133,7 +136,7 @@ impl Errors {
                 }
             }
         };
-        // One draw per frame in all cases, so that variants stay paired.
+        // One draw per frame at any probability, so that compared scenarios use the same random numbers.
         let probability = self.probability(chance, bytes);
         if self.stream.uniform() >= probability {
             return;
@@ -164,7 +167,8 @@ mod tests {
         lost.count() as f64 / f64::from(n)
     }
 
-    /// SW-35, SW-36: a frame of 100 bytes at a bit error rate of 1e-3 is wrong with 1 - 0.999^800 = 0.5509.
+    /// SW-35, SW-36: a frame of 100 bytes at a bit error rate of 1e-3 has an error with probability
+    /// 1 - 0.999^800 = 0.5509.
     #[test]
     fn sw_36_bits_make_frames_wrong() {
         let good: f64 = (0..800).map(|_| 1.0 - 1e-3).product();
@@ -174,7 +178,7 @@ mod tests {
         assert!((share(ErrorProcess::Steady(ErrorRate::Frame(0.1)), 100) - 0.1).abs() < 0.003);
     }
 
-    /// SW-36: a chain of two states has its stationary share: 1/5 of frames meet the bad state.
+    /// SW-36: a chain of two states has its stationary distribution: 1/5 of the frames are sent in the bad state.
     #[test]
     fn sw_36_bursts_have_their_share() {
         let process = ErrorProcess::PerFrame {

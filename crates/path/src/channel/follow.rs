@@ -1,7 +1,6 @@
-//! Link parameters by state: rate, delay, errors, service and flush at a state change.
+//! Link parameters by state of a state machine: rate, delay, errors, service, flush at the entry of a state.
 //!
-//! A state sets a rate, a delay, errors, service, and a flush of the packets inside at the change: a handover
-//! changes all of them at once (catalogue SW-41, SW-42).
+//! One state change, such as a handover, may change all parameters at once (catalogue SW-41, SW-42).
 
 use super::error::Errors;
 use crate::states::{Change, StateMachine};
@@ -16,11 +15,11 @@ pub enum Service {
     Go,
     /// No new frame starts; packets wait. The frame in service finishes.
     Hold,
-    /// No new frame starts; packets that would be sent are dropped.
+    /// No new frame starts; packets at the head of the queue are dropped.
     Drop,
 }
 
-/// Flush of the packets inside at a state change.
+/// Flush of the packets on a link at a state change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flush {
     /// No flush.
@@ -28,19 +27,19 @@ pub enum Flush {
     None,
     /// Drops packets that have not begun transmission.
     Waiting,
-    /// Drops all packets, those in propagation too.
+    /// Drops all packets, including those in propagation.
     All,
 }
 
 /// Link parameters in one state.
 #[derive(Clone, Debug, Default)]
 pub struct StateParameters {
-    /// Rate in bit/s, drawn at each entry of the state; none: the link's own. 0 freezes service in the middle
-    /// of a frame.
+    /// Rate in bit/s, drawn at each entry of the state; none: the rate of the link. Rate 0 suspends the frame in
+    /// service.
     pub rate: Option<Sampler>,
-    /// Propagation delay in nanoseconds, drawn per packet; none: the link's own.
+    /// Propagation delay in nanoseconds, drawn per packet; none: the delay of the link.
     pub delay: Option<Sampler>,
-    /// Errors in addition to the link's own.
+    /// Error source in addition to those of the link.
     pub errors: Option<Errors>,
     /// Service in this state.
     pub service: Service,
@@ -48,7 +47,7 @@ pub struct StateParameters {
     pub flush: Flush,
 }
 
-/// State machine that a link follows.
+/// State machine that changes a link's parameters, with the parameters of each state.
 #[derive(Clone, Debug)]
 pub struct Follower {
     number: u16,
@@ -59,7 +58,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// A link's copy of the state machine with this number in the network, with the link parameters of each
+    /// `machine`: the link's copy of the network's state machine `number`; `settings`: the parameters of each
     /// state.
     pub fn new(number: u16, machine: StateMachine, settings: Vec<StateParameters>) -> Self {
         let mut follower = Follower { number, machine, settings, rate: None };
@@ -67,7 +66,7 @@ impl Follower {
         follower
     }
 
-    /// Draws the values of the present state.
+    /// Draws rate and error probability of the present state at its entry.
     fn enter(&mut self) {
         let Some(setting) = self.settings.get_mut(self.machine.state()) else { return };
         let rate = setting.rate.as_mut().map(|rate| Rate::from_bps(rate.draw() as u64));
@@ -77,7 +76,7 @@ impl Follower {
         self.rate = rate;
     }
 
-    /// Lower bound of the states' delays, 0 for those that are drawn; none if no state sets a delay.
+    /// Lower bound of the delays that states set, 0 if a delay is drawn; none if no state sets a delay.
     pub(crate) fn least_delay(&self) -> Option<Span> {
         let said = self.settings.iter().filter_map(|setting| setting.delay.as_ref());
         said.map(|delay| Span::from_nanos(delay.constant().unwrap_or(0.0) as u64)).min()
@@ -88,12 +87,12 @@ impl Follower {
     }
 }
 
-/// All state machines that a link follows. Of conflicting settings the later machine's applies; of services
-/// the strictest.
+/// All state machines of a link. If several set a rate or delay, the last one in the list applies; of their
+/// services the strictest applies.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Followers {
     list: Vec<Follower>,
-    /// Time of the next change; see [`Followers::next_change`].
+    /// Time of the next state change of any machine; none without machines.
     next: Option<Time>,
     /// End of the pause in transmission after a change.
     paused: Time,
@@ -114,12 +113,12 @@ impl Followers {
         self.list.is_empty()
     }
 
-    /// Time of the next change.
+    /// Time of the next state change of any machine.
     pub(crate) fn next_change(&self) -> Time {
         self.next.unwrap_or(Time::NEVER)
     }
 
-    /// Performs the next change up to `now`; returns it and its machine.
+    /// Performs the next state change due by `now`; returns the number of its machine, and the change.
     pub(crate) fn step(&mut self, now: Time) -> Option<(u16, Change)> {
         let next = self.next_change();
         let follower = self.list.iter_mut().find(|f| f.machine.next_change() == next)?;
@@ -131,7 +130,7 @@ impl Followers {
         Some((number, change))
     }
 
-    /// Applies a trigger; returns the change that results.
+    /// Moves machine `number` into `state` by a trigger; returns the change. `None`: the link has no such machine.
     pub(crate) fn trigger(&mut self, now: Time, number: u16, state: u16) -> Option<Change> {
         let follower = self.list.iter_mut().find(|f| f.number == number)?;
         let state = usize::from(state).min(follower.settings.len().saturating_sub(1));
@@ -142,7 +141,7 @@ impl Followers {
         Some(change)
     }
 
-    /// Flush to perform after a change of machine `number`.
+    /// Flush at the entry of the present state of machine `number`.
     pub(crate) fn flush(&mut self, number: u16) -> Flush {
         let follower = self.list.iter_mut().find(|f| f.number == number);
         follower.and_then(Follower::setting).map_or(Flush::None, |s| s.flush)
@@ -161,13 +160,13 @@ impl Followers {
         self.paused
     }
 
-    /// Propagation delay of a packet, if a state sets it.
+    /// Propagation delay for one packet, if a state sets it; drawn from its distribution.
     pub(crate) fn delay(&mut self) -> Option<Span> {
         let drawn = self.list.iter_mut().rev().find_map(|f| f.setting()?.delay.as_mut());
         drawn.map(|sampler| Span::from_nanos(sampler.draw() as u64))
     }
 
-    /// Errors of the present states, in addition to the link's own.
+    /// Error sources of the present states.
     pub(crate) fn errors(&mut self) -> impl Iterator<Item = &mut Errors> {
         self.list.iter_mut().filter_map(|f| f.setting()?.errors.as_mut())
     }

@@ -1,12 +1,12 @@
 //! Framing: compression, encapsulation overhead and segmentation of a packet.
 //!
 //! A packet may be compressed, encapsulated, and cut into frames with overhead each (catalogue SW-25, SW-26).
-//! Upper layers see only the time this takes, and that one lost frame loses the packet.
+//! Transports observe only the transmission time, and without ARQ the loss of the packet with any of its frames.
 
 /// Framing of packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Framing {
-    /// Factor of the packet size: below 1 compression, above 1 coding.
+    /// Factor on the packet size: below 1 for compression, above 1 for redundancy of coding.
     pub factor: f64,
     /// Overhead per packet, bytes.
     pub around: u32,
@@ -14,7 +14,7 @@ pub struct Framing {
     pub payload: Option<u32>,
     /// Overhead per frame, bytes.
     pub overhead: u32,
-    /// The last frame is padded to full length.
+    /// Whether the last frame is padded to full length.
     pub padded: bool,
 }
 
@@ -25,18 +25,18 @@ impl Default for Framing {
 }
 
 impl Framing {
-    /// Bytes to be cut into frames, for a packet of `size` bytes.
+    /// Bytes to be cut into frames (the body) of a packet of `size` bytes.
     pub fn body(&self, size: u32) -> u32 {
         let shrunk = if self.factor == 1.0 { size } else { libm::ceil(f64::from(size) * self.factor) as u32 };
         shrunk.saturating_add(self.around)
     }
 
-    /// Number of frames for a body; at least one.
+    /// Number of frames of a body; at least one.
     pub fn count(&self, body: u32) -> u32 {
         self.payload.map_or(1, |payload| body.div_ceil(payload.max(1)).max(1))
     }
 
-    /// Bytes of the frame with this number, from 0.
+    /// Bytes of frame `number` of a body, overhead included; numbers start at 0.
     pub fn bytes(&self, body: u32, number: u32) -> u32 {
         let Some(payload) = self.payload else { return body.saturating_add(self.overhead) };
         let carried = if self.padded { payload } else { payload.min(body - (number * payload).min(body)) };
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// SW-25, SW-26: RLC-like blocks of 20 bytes with 3 around each.
+    /// SW-25, SW-26: blocks as in RLC, of 20 bytes with 3 bytes of overhead.
     #[test]
     fn sw_25_frames_carry_what_the_packet_has() {
         let framing = Framing { payload: Some(20), overhead: 3, around: 2, ..Framing::default() };
@@ -61,7 +61,7 @@ mod tests {
     }
 
     proptest! {
-        /// SW-26: every byte is in one frame, whatever the sizes.
+        /// SW-26: each byte is in exactly one frame, for any sizes.
         #[test]
         fn sw_26_bytes_add_up(size in 1u32..70_000, factor in 0.1f64..3.0, around in 0u32..50, payload in 1u32..2000, overhead in 0u32..50) {
             let framing = Framing { factor, around, payload: Some(payload), overhead, padded: false };

@@ -1,12 +1,13 @@
-//! Channel of a mobile link, one direction: the stages of Seawind (Kojo and others 2001, section 4.3), more than a plain
-//! [`crate::link::Link`]. In the order in which a packet meets them:
+//! Channel of a mobile link, one direction: queues, buffers, resource allocation, framing, frame errors and ARQ, after
+//! Seawind (Kojo and others 2001, section 4.3).
 //!
-//! input queues, by class ([`class`], [`crate::qdisc`]) -> send buffer ([`buffer`]) -> resources ([`allocation`])
-//! -> frames ([`frame`]), one at a time at the link's rate -> errors ([`error`]) -> repeats ([`arq`]) ->
-//! propagation -> receive buffer, order, reassembly ([`buffer`]) -> the next stage, as far as it gives [`credit`].
+//! Stages of a packet, in order: input queue of its class ([`class`], [`crate::qdisc`]), send buffer ([`buffer`]),
+//! allocation of resources ([`allocation`]), transmission of frames at the link's rate ([`frame`]), frame errors
+//! ([`error`]), link-layer retransmission ([`arq`]), propagation, receive buffer with in-order delivery ([`buffer`]).
+//! With [`credit`]-based flow control the channel starts a packet only if the next channel has returned credit.
 //!
-//! All stages change with the states of the world ([`follow`]). Unlike the plain link, a channel cannot
-//! compute a packet's departure at its arrival: later packets may overtake it or make it wait. It wakes for
+//! State machines may change rate, delay, errors and service ([`follow`]). Unlike [`crate::link::Link`], a channel
+//! cannot compute the departure of a packet at its arrival, since later packets may be served first. It wakes for
 //! every frame (`docs/adr/0014-the-channel.md`).
 
 pub mod allocation;
@@ -44,13 +45,13 @@ pub struct ChannelConfig {
     pub capacity: Capacity,
     /// One-way propagation; transmission time is extra.
     pub delay: Span,
-    /// Input queues; the last one takes packets that match no rule.
+    /// Input queues by class; packets that match no rule join the last one.
     pub classes: Vec<ClassConfig>,
     /// Interruptions of service.
     pub gates: Vec<LinkGate>,
     /// Framing of packets.
     pub framing: Framing,
-    /// Send buffer behind the queue; none: packets leave the queue at transmission.
+    /// Limit of the send buffer behind the queues; none: a packet stays in its queue until transmission.
     pub send_buffer: Option<Room>,
     /// Resource allocation of an idle link.
     pub allocation: Option<Allocation>,
@@ -58,15 +59,15 @@ pub struct ChannelConfig {
     pub errors: Vec<Errors>,
     /// Link-layer ARQ.
     pub arq: Option<ArqConfig>,
-    /// In-order delivery.
+    /// Whether packets are delivered in order.
     pub in_order: bool,
-    /// Receive buffer: incomplete packets, and packets that wait for earlier ones.
+    /// Limit of the receive buffer: incomplete packets, and packets that wait for the delivery of earlier ones.
     pub receive_buffer: Option<Room>,
-    /// Credit received from the next stage.
+    /// Credit from the next channel; none: no flow control.
     pub credit: Option<Credit>,
-    /// Whether it returns credit to the previous stage.
+    /// Whether this channel returns credit to the previous one.
     pub grants: bool,
-    /// State machines that it follows.
+    /// State machines that change the channel's parameters.
     pub followers: Vec<Follower>,
 }
 
@@ -92,16 +93,16 @@ impl ChannelConfig {
     }
 }
 
-/// Upper bound of the packets on one link beyond which background load is dropped and counted, even if its
-/// queue has no limit. It equals 1.5 GB of full-sized packets, more than any network buffer, and bounds the
-/// memory of a load above the link's rate.
+/// Number of packets on one link from which background load is dropped, even if the queue has no limit. This
+/// bounds the memory of a load above the link's rate. 1.5 GB in full-sized packets, more than any network
+/// buffer.
 pub(crate) const MOST_LOAD: usize = 1 << 20;
 
 /// The frame in service.
 #[derive(Clone, Copy)]
 struct InService {
     frame: Frame,
-    /// Bytes left to send, as of the last computation.
+    /// Bytes left to send when `end` was last computed.
     left: u32,
     end: Time,
 }
@@ -110,7 +111,7 @@ struct InService {
 pub struct Channel {
     capacity: Capacity,
     delay: Span,
-    /// Lower bound of the propagation delay.
+    /// Lower bound of the propagation delay in all states.
     least_delay: Span,
     queues: Classes,
     gates: Vec<LinkGate>,
@@ -124,15 +125,16 @@ pub struct Channel {
     grants: bool,
     followers: Followers,
     service: Service,
+    /// Whether the last signal was [`Signal::Close`] instead of [`Signal::Open`].
     closed_by_hand: bool,
     buffer: Buffer,
     in_service: Option<InService>,
-    /// Time at which waiting transmission may resume.
+    /// Time at which a suspended transmission may start; [`Time::NEVER`] if none is suspended.
     resume: Time,
     idle_since: Time,
-    /// Next event, as last computed; nothing happens before it.
+    /// Time of the next event, as last computed.
     due: Time,
-    /// Next wake-up: an event that can wait for a later one needs none.
+    /// Time of the next wake-up: later than `due` if the next events are feedback that may be processed later.
     wakes_at: Time,
 }
 
@@ -175,7 +177,7 @@ impl Channel {
         channel
     }
 
-    /// Processes everything due, in order: state changes, deliveries, feedback, end of service.
+    /// Processes the events due by now: state changes, deliveries, credit, ARQ feedback, end of a frame, expiry.
     fn catch_up(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         if self.followers.next_change() <= now {
@@ -200,7 +202,7 @@ impl Channel {
         self.expire(cx);
     }
 
-    /// Drops packets that have waited too long.
+    /// Drops queued packets beyond their maximum sojourn time.
     fn expire(&mut self, cx: &mut Cx<'_>) {
         if !self.queues.may_expire() {
             return;
@@ -208,7 +210,8 @@ impl Channel {
         self.granting(cx, 0, |queues, cx| queues.expire(cx));
     }
 
-    /// Returns one credit for each packet that left the queue during `act`; `coming` more join it.
+    /// Runs `act` on the queues, and returns one credit to the previous channel for each packet that has left
+    /// them. `coming`: packets that `act` enqueues. Background load is not counted.
     fn granting<R>(
         &mut self,
         cx: &mut Cx<'_>,
@@ -241,7 +244,8 @@ impl Channel {
         cx.forward_from(Port(0), &packet);
     }
 
-    /// Drops a packet that had begun: its credit is restored, since the next stage will not return it.
+    /// Drops a packet after its transmission began. Its credit is restored here, since the next channel never
+    /// receives the packet.
     fn lose(&mut self, cx: &mut Cx<'_>, packet: Packet, reason: DropReason) {
         if let Some(credit) = self.credit.as_mut().filter(|_| !packet.flags.has(Flags::VIRTUAL)) {
             credit.sent(cx.now());
@@ -249,7 +253,7 @@ impl Channel {
         cx.drop(packet, reason);
     }
 
-    /// Processes the ARQ feedback.
+    /// Processes the ARQ feedback due by now.
     fn take_feedback(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         let Some(arq) = &mut self.arq else { return };
@@ -271,7 +275,7 @@ impl Channel {
         }
     }
 
-    /// The transmission of a frame has ended.
+    /// Processes the end of a frame's transmission: draws its errors, and updates ARQ and packet.
     fn ended(&mut self, cx: &mut Cx<'_>, frame: Frame) {
         let now = cx.now();
         let mut outcome = FrameOutcome::default();
@@ -303,7 +307,7 @@ impl Channel {
         }
     }
 
-    /// End of transmission of `bytes` that start now.
+    /// End of a transmission of `bytes` bytes that starts now, at the rate of the present state or of the link.
     fn finish(&mut self, now: Time, bytes: u32) -> Time {
         match self.followers.rate() {
             Some(rate) if rate.bps() == 0 => Time::NEVER,
@@ -312,7 +316,7 @@ impl Channel {
         }
     }
 
-    /// Transmits until the link is busy or must wait.
+    /// Fills the send buffer and starts the next frame; sets `resume` if transmission is suspended.
     fn serve(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         self.resume = Time::NEVER;
@@ -345,7 +349,7 @@ impl Channel {
         }
     }
 
-    /// Nothing can be sent: releases the resources if nothing waits either.
+    /// Starts the holding time of the resources if no packet waits and no ARQ feedback is outstanding.
     fn idle(&mut self, now: Time) {
         let heard = self.arq.as_ref().is_none_or(|arq| arq.next().is_never());
         if let Some(allocation) = &mut self.allocation
@@ -357,7 +361,7 @@ impl Channel {
         }
     }
 
-    /// Whether a new frame is available and may begin.
+    /// Whether a new frame is available, and ARQ window, receive buffer and credit permit its start.
     fn has_new(&self) -> bool {
         let window = self.arq.as_ref().is_none_or(Arq::allows);
         let under_way = match (self.receive_buffer, &self.arq) {
@@ -372,8 +376,8 @@ impl Channel {
             }
     }
 
-    /// Drops the next packet at a closed gate or in a dropping state. False if the packet waits instead:
-    /// frames of a packet that has begun, with ARQ.
+    /// Drops the next packet at a closed gate or in a dropping state, or takes it out of its queue for the next
+    /// call. False if frames wait instead: with ARQ, retransmissions and packets that have begun.
     fn drop_next(&mut self, cx: &mut Cx<'_>, repeats: bool) -> bool {
         let Some((number, unit)) = self.buffer.current().filter(|_| !repeats) else {
             if !repeats {
@@ -407,7 +411,7 @@ impl Channel {
         }
     }
 
-    /// Takes one packet from the queues; its AQM may drop it.
+    /// Moves one packet from the queues to the send buffer; AQM may drop the packet instead.
     fn take_in(&mut self, cx: &mut Cx<'_>) {
         if let Some(waiting) = self.granting(cx, 0, |queues, cx| queues.take(cx)) {
             let body = self.framing.body(waiting.packet.size);
@@ -459,7 +463,7 @@ impl Channel {
         self.in_service = Some(InService { frame, left: bytes, end });
     }
 
-    /// Whether an arriving packet need not wait.
+    /// Whether an arriving packet of `size` bytes leaves the queue at once, so that no queue limit applies.
     fn is_free(&mut self, now: Time, size: u32) -> bool {
         if self.queues.len() > 0 {
             return false;
@@ -478,7 +482,8 @@ impl Channel {
     }
 }
 
-/// Counts feedback on frames of a packet; after the last one it leaves the send buffer.
+/// Counts the feedback on `frames` frames of packet `number`. After the last feedback the packet leaves the
+/// send buffer.
 fn acknowledge_frames(buffer: &mut Buffer, number: u64, frames: u32) {
     if let Some(unit) = buffer.get_mut(number) {
         unit.unheard -= frames.min(unit.unheard);
@@ -491,7 +496,7 @@ fn acknowledge_frames(buffer: &mut Buffer, number: u64, frames: u32) {
 impl Element for Channel {
     fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
         let now = cx.now();
-        // State machines may have changed unnoticed while the channel was empty.
+        // An empty channel does not wake for state changes: perform those due by now.
         if self.due <= now || !self.followers.is_empty() {
             self.catch_up(cx);
         }

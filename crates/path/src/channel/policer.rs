@@ -22,12 +22,12 @@ impl Policer {
         Policer { rate, depth: rate.span_of(burst), full_at: Time::ZERO }
     }
 
-    /// This bucket, full again no earlier than `other` would have been.
+    /// This bucket, full again no earlier than `other`: a new rate does not refill the bucket.
     pub(crate) fn as_full_as(self, other: Option<&Policer>) -> Policer {
         Policer { full_at: other.map_or(self.full_at, |other| other.full_at.max(self.full_at)), ..self }
     }
 
-    /// Whether a packet of `size` bytes conforms; if so it takes its tokens.
+    /// Whether a packet of `size` bytes conforms; a conforming packet consumes its tokens.
     pub(crate) fn conforms(&mut self, now: Time, size: u32) -> bool {
         let full_at = self.full_at.max(now) + self.rate.span_of(u64::from(size));
         if full_at.since(now) > self.depth {
@@ -42,14 +42,14 @@ impl Policer {
 mod tests {
     use super::*;
 
-    /// A burst passes, then the rate and no more.
+    /// A burst of the bucket size passes, then traffic at the token rate.
     #[test]
     fn a_bucket_lets_its_rate_through() {
         let mut bucket = Policer::new(Rate::from_bps(80_000), 3000);
         let passed =
             |bucket: &mut Policer, ms: u64| bucket.conforms(Time::ZERO + Span::from_millis(ms), 1000);
         assert_eq!((0..5).filter(|_| passed(&mut bucket, 0)).count(), 3);
-        // 10 kB/s for ten seconds, offered 20 kB/s.
+        // Token rate of 10 kB/s for ten seconds, with 20 kB/s offered.
         assert_eq!((1..=200).filter(|i| passed(&mut bucket, 50 * i)).count(), 100);
     }
 }

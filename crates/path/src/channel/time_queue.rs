@@ -1,7 +1,7 @@
 //! Priority queue by time, first in first out among equal times.
 //!
-//! Ascending times, the common case of a constant delay, go to a plain queue; others go to a heap. An
-//! insertion thus takes constant or logarithmic time, never a search.
+//! Items with ascending times, the common case of a constant delay, go to a plain queue in constant time. Other
+//! items go to a heap in logarithmic time.
 
 use base::Time;
 use std::cmp::Ordering;
@@ -10,8 +10,9 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Items ordered by time.
 #[derive(Clone, Debug)]
 pub(crate) struct TimeQueue<T> {
-    /// Ascending.
+    /// Items inserted in ascending order of time.
     ordered: VecDeque<Entry<T>>,
+    /// Items inserted with an earlier time than the last one of `ordered`.
     others: BinaryHeap<Entry<T>>,
     inserted: u64,
 }
@@ -29,7 +30,7 @@ impl<T> Entry<T> {
     }
 }
 
-// Reversed, since the heap returns its greatest element first.
+// Reversed, since the heap returns its greatest entry first.
 impl<T> Ord for Entry<T> {
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(&self.key())
@@ -106,7 +107,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// As a list that is searched for the place behind all that are not later.
+        /// Agrees with a list in which each item is inserted behind all items that are not later.
         #[test]
         fn order_is_that_of_a_stable_sort(times in proptest::collection::vec((0u64..20, any::<bool>()), 0..200)) {
             let (mut timed, mut list) = (TimeQueue::new(), Vec::<(Time, usize)>::new());

@@ -1,7 +1,7 @@
-//! Wake-up times of a channel: next internal event, next packet departure.
+//! Wake-up schedule of a channel: next event, next wake-up, lower bound of the next departure, opening of gates.
 //!
-//! The channel wakes for every event. A driver in real time needs only departures and may skip internal
-//! events.
+//! In virtual time the channel wakes for each event, except ARQ feedback that may be processed with a later event. A
+//! driver in real time needs a wake-up for departures only.
 
 use super::Channel;
 use super::follow::Service;
@@ -15,8 +15,8 @@ impl Channel {
         self.inside().min(self.outside())
     }
 
-    /// Computes the time of the next event, and that of the next wake-up. Feedback that changes nothing while a frame
-    /// is in service is processed with the next event.
+    /// Updates the times of the next event and of the next wake-up. Feedback without an effect while a frame is in
+    /// service is processed at the next wake-up for another event.
     pub(super) fn look_ahead(&mut self) {
         let others = self.others().min(self.outside());
         self.due = others;
@@ -32,8 +32,8 @@ impl Channel {
         }
     }
 
-    /// Lower bound of the next departure. Events of service or allocation bring a packet to the far end after
-    /// its propagation at the earliest; credit for the previous stage leaves at once.
+    /// Lower bound of the next departure of a packet or credit. After an internal event a packet still needs its
+    /// propagation delay; credit for the previous channel is sent at once.
     pub(super) fn exits(&self) -> Time {
         if self.grants {
             return self.wakes();
@@ -41,12 +41,12 @@ impl Channel {
         (self.inside() + self.least_delay).min(self.outside())
     }
 
-    /// Time of the next internal event.
+    /// Time of the next internal event: end of a frame, ARQ feedback, expiry, credit, end of a suspension.
     fn inside(&self) -> Time {
         self.others().min(self.arq.as_ref().map_or(Time::NEVER, |arq| arq.next()))
     }
 
-    /// Time of the next internal event other than feedback.
+    /// Time of the next internal event other than ARQ feedback.
     fn others(&self) -> Time {
         let mut next = self.resume.min(self.queues.expires());
         if let Some(service) = &self.in_service {
@@ -58,7 +58,7 @@ impl Channel {
         next
     }
 
-    /// Time of the next delivery at the far end, or of the next state change.
+    /// Time of the next delivery at the far end, or of the next state change while packets are on the channel.
     fn outside(&self) -> Time {
         let next = self.buffer.next_delivery();
         if self.followers.is_empty() || self.holds() == 0 {
@@ -67,7 +67,7 @@ impl Channel {
         next.min(self.followers.next_change())
     }
 
-    /// Earliest start of a frame, and whether packets are dropped until then.
+    /// Earliest start of a frame, and whether packets at the head of the queue are dropped until then.
     pub(super) fn opens(&mut self, now: Time) -> (Time, bool) {
         if self.closed_by_hand || self.service != Service::Go {
             return (Time::NEVER, !self.closed_by_hand && self.service == Service::Drop);

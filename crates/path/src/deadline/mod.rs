@@ -1,10 +1,10 @@
-//! Deadline-aware router: one direction of a link whose queue knows packet lifetimes (Gurtov and Ludwig, "Exploiting
-//! Packet Lifetime for Efficient Real-Time Transport", section III.C).
+//! Deadline-aware link, one direction: router queue that drops or schedules packets by their lifetime, transmitter and
+//! propagation (Gurtov and Ludwig, "Exploiting Packet Lifetime for Efficient Real-Time Transport", section III.C).
 //!
-//! Unlike [`crate::link::Link`], the router selects a packet when the transmitter becomes free, since expiry
-//! and scheduling depend on that time. Gates behind the queue and rates work as there: no transmission starts
-//! while a gate is closed, the packet in service finishes, and packets in propagation arrive. At equal times
-//! a departure precedes an arrival.
+//! The link selects a packet when the transmitter becomes free, since expiry and scheduling depend on that time.
+//! Rates and the gates behind the queue have the semantics of [`crate::link::Link`]: no transmission starts while a
+//! gate is closed, the packet in service finishes, and packets in propagation arrive. At equal times a departure
+//! precedes an arrival.
 
 mod policy;
 
@@ -41,16 +41,16 @@ struct Flying {
     arrival: Time,
 }
 
-/// Packet counters of the router.
+/// Packet counters of a deadline-aware link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeadlineCounters {
-    /// Dropped because their deadline could not be met.
+    /// Packets dropped because they could not meet their deadline.
     pub expired: u64,
-    /// Dropped because another packet of their data unit was.
+    /// Packets dropped because another packet of their data unit was dropped, or the sender aborted the unit.
     pub unit_drops: u64,
-    /// Sent at low priority.
+    /// Expired packets moved to low priority.
     pub demoted: u64,
-    /// Sent as headers only.
+    /// Expired packets reduced to their headers.
     pub stubs: u64,
 }
 
@@ -61,18 +61,21 @@ pub struct DeadlineLink {
     capacity: Capacity,
     delay: Span,
     gates: Vec<LinkGate>,
+    /// Whether the last signal was [`Signal::Close`] instead of [`Signal::Open`].
     closed_by_hand: bool,
+    /// Queue, without the expired packets in `low`.
     waiting: VecDeque<Waiting>,
-    /// Expired packets, sent when nothing else waits.
+    /// Expired packets, whole or as headers; sent when no other packet waits.
     low: VecDeque<Waiting>,
+    /// Backlog in bytes, of `waiting` and `low`.
     bytes: u64,
     service: Option<Service>,
     flying: VecDeque<Flying>,
-    /// Time of the next attempt to send; [`Time::NEVER`] if nothing waits or the transmitter is busy.
+    /// Time at which a postponed transmission is tried again; [`Time::NEVER`] if none is postponed.
     retry: Time,
     /// Flows (by ledger) whose next packet carries the EXP bit.
     signalled: BTreeSet<usize>,
-    /// Data unit of each flow (by ledger) that lost a packet here.
+    /// Data unit, by ledger, that lost a packet here and whose other packets are dropped.
     spoilt: BTreeMap<usize, u16>,
     counters: DeadlineCounters,
 }
@@ -110,7 +113,7 @@ impl DeadlineLink {
             || self.limit.bytes.is_some_and(|n| self.bytes + u64::from(size) > n)
     }
 
-    /// Drops a packet, and records the consequences for its flow and data unit.
+    /// Drops a packet, and registers the EXP bit for its flow and the drop of its data unit.
     fn discard(&mut self, cx: &mut Cx<'_>, packet: Packet, reason: DropReason) {
         let ledger = packet.ledger();
         if reason == DropReason::Expired {
@@ -119,7 +122,7 @@ impl DeadlineLink {
                 self.signalled.insert(ledger);
             }
         }
-        // A unit whose sender retransmits survives the loss of one packet.
+        // Only a unit whose sender retransmits nothing is useless without this packet.
         if self.policy.units == Units::Drop && packet.unit != 0 && packet.flags.has(Flags::WHOLE) {
             self.spoilt.insert(ledger, packet.unit);
         }
@@ -130,7 +133,7 @@ impl DeadlineLink {
         packet.unit != 0 && self.spoilt.get(&packet.ledger()) == Some(&packet.unit)
     }
 
-    /// Drops waiting packets of units that lost a packet.
+    /// Drops the waiting packets of data units that lost a packet here.
     fn drop_spoilt(&mut self, cx: &mut Cx<'_>) {
         while let Some(at) = self.waiting.iter().position(|w| self.is_spoilt(&w.packet)) {
             let Some(waiting) = self.waiting.remove(at) else { break };
@@ -157,7 +160,7 @@ impl DeadlineLink {
         }
     }
 
-    /// Handles an expired packet taken out of the queue.
+    /// Drops, demotes or shortens an expired packet that was taken out of the queue.
     fn expire(&mut self, cx: &mut Cx<'_>, waiting: Waiting) {
         match self.policy.expired {
             Expired::Drop => {
@@ -174,14 +177,14 @@ impl DeadlineLink {
                 let size = waiting.packet.size.min(self.policy.header);
                 self.bytes += u64::from(size);
                 let flags = waiting.packet.flags.with(Flags::STUB);
-                // The headers need no further check: only congestion control uses them.
+                // The headers have no deadline: only congestion control uses them.
                 let packet = Packet { size, flags, lives: Packet::ALWAYS, ..waiting.packet };
                 self.low.push_back(Waiting { packet, ..waiting });
             }
         }
     }
 
-    /// Position of the packet to send next, among those not expired.
+    /// Position in `waiting` of the packet to send next; none if only packets of incomplete data units wait.
     fn choose(&self) -> Option<usize> {
         let ready = |w: &Waiting| self.policy.units != Units::Collect || self.is_collected(&w.packet);
         let mut candidates = self.waiting.iter().enumerate().filter(|(_, w)| ready(w));
@@ -194,7 +197,7 @@ impl DeadlineLink {
         }
     }
 
-    /// Whether a packet's unit is complete: its last packet waits, or a later unit of the flow has begun.
+    /// Whether a packet's data unit is complete: its last packet waits, or a packet of a later unit of the flow does.
     fn is_collected(&self, packet: &Packet) -> bool {
         if packet.unit == 0 {
             return true;
@@ -206,7 +209,7 @@ impl DeadlineLink {
         })
     }
 
-    /// Earliest start of transmission, or the time at which a non-storing gate drops the packet.
+    /// Earliest start of a transmission; as an error, the time at which a gate that does not store drops the packet.
     fn passing(&mut self, now: Time) -> Result<Time, Time> {
         if self.closed_by_hand {
             return Ok(Time::NEVER);
@@ -214,7 +217,7 @@ impl DeadlineLink {
         LinkGate::pass(&mut self.gates, now, now)
     }
 
-    /// End of holding a packet while the radio rate is low; `now` if it is not.
+    /// Time until which `packet` waits for a higher rate ([`Policy::hold_below_bps`]); `now` if it need not wait.
     fn held_until(&mut self, now: Time, packet: &Packet) -> Time {
         let floor = self.policy.hold_below_bps;
         if floor == 0 {
@@ -223,7 +226,7 @@ impl DeadlineLink {
         match self.capacity.below(now, floor) {
             None => now,
             Some(until) => {
-                // At a low rate this transmission takes longer, so it must start earlier.
+                // At the low rate the transmission takes longer, so it must start earlier to meet the deadline.
                 let end = self.capacity.finish(now, now, packet.size);
                 let slow = if end.is_never() { Span::ZERO } else { end.since(now) };
                 let latest = self.policy.latest(packet);
@@ -256,14 +259,14 @@ impl DeadlineLink {
                 self.retry = open;
                 return;
             }
-            // Collected units must not wait for packets beyond their own deadline.
+            // An incomplete unit must not wait beyond its deadline.
             if self.policy.check == Check::Queue || self.policy.units == Units::Collect {
                 self.sweep(cx);
             }
             let Some(at) = self.choose() else {
                 match self.low.pop_front() {
                     Some(waiting) => self.start(cx, waiting),
-                    // An incomplete unit waits for its next packet, or for its deadline.
+                    // An incomplete unit waits for its next packet or for its expiry.
                     None => {
                         self.retry = self.earliest_expiry();
                         return;
@@ -286,7 +289,7 @@ impl DeadlineLink {
         }
     }
 
-    /// Time at which the first waiting packet expires.
+    /// Earliest expiry of the waiting packets, 1 ns after the latest time of [`Policy::latest`].
     fn earliest_expiry(&self) -> Time {
         let latest = self.waiting.iter().map(|w| self.policy.latest(&w.packet)).min();
         latest.map_or(Time::NEVER, |t| if t.is_never() { t } else { t + Span::from_nanos(1) })
@@ -309,7 +312,7 @@ impl DeadlineLink {
         self.service = Some(Service { packet, start: now, end });
     }
 
-    /// Completes service and propagation due by now, and starts the next transmission.
+    /// Processes the ends of service and propagation due by now, and starts the next transmission.
     fn advance(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         loop {
@@ -340,7 +343,7 @@ impl DeadlineLink {
         }
     }
 
-    /// Makes room for a packet of this class and size; false if impossible.
+    /// Drops expired and less important packets until `packet` fits; false if it does not fit.
     fn make_room(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> bool {
         if self.policy.check == Check::Queue {
             self.sweep(cx);
@@ -370,11 +373,11 @@ impl DeadlineLink {
         if packet.flags.has(Flags::ABORT) && packet.unit != 0 {
             self.abort(cx, &packet);
         }
-        // A new unit has begun; the number of the old one may be reused.
+        // The flow has begun another unit, and may use the number of the dropped unit again.
         if self.spoilt.get(&packet.ledger()).is_some_and(|unit| packet.unit != *unit) {
             self.spoilt.remove(&packet.ledger());
         }
-        // A packet that finds the link idle and open does not wait, so no limit applies.
+        // A packet that finds the link idle and open does not wait, so no queue limit applies.
         let idle = self.service.is_none() && self.waiting.is_empty() && self.low.is_empty();
         let at_once = idle && self.passing(now).is_ok_and(|open| open == now);
         if !at_once && self.is_full(packet.size) && !self.make_room(cx, &packet) {
@@ -390,14 +393,15 @@ impl DeadlineLink {
         cx.record(Category::Path, now, || Event::Enqueued { packet: packet.id, size: packet.size, waiting });
         if self.service.is_none() {
             self.serve(cx);
-            // A transmission of zero duration ends at once.
+            // A transmission of zero duration, at an unlimited rate, ends now.
             self.advance(cx);
         } else if self.policy.check == Check::Queue {
             self.sweep(cx);
         }
     }
 
-    /// Discards the waiting packets of a data unit that its sender has abandoned (catalogue AT-04).
+    /// Drops the waiting packets of a data unit that its sender has aborted, unless deadline checks are off
+    /// (catalogue AT-04).
     fn abort(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
         let of_unit = |w: &Waiting| w.packet.ledger() == packet.ledger() && w.packet.unit == packet.unit;
         while self.policy.check != Check::Off

@@ -1,4 +1,5 @@
-//! Rules of a deadline-aware router: check, margin, handling of expired packets, order.
+//! Policy of a deadline-aware router queue: deadline check and margin, treatment of expired packets and of data units,
+//! order, overflow, clock skew.
 
 use base::packet::Packet;
 use base::{Span, Time};
@@ -8,15 +9,15 @@ base::named! {
     pub enum Check {
         /// Off: the router ignores deadlines.
         Off = "off",
-        /// The packet at the head, before each transmission.
+        /// The packet selected for transmission is checked, before it starts.
         Head = "head",
-        /// The whole queue, at every arrival and departure.
+        /// All waiting packets are checked, at each arrival and departure.
         Queue = "queue",
     }
 }
 
 base::named! {
-    /// Handling of packets that cannot arrive in time.
+    /// Treatment of packets that cannot arrive before their deadline.
     pub enum Expired {
         /// Dropped.
         Drop = "drop",
@@ -40,21 +41,22 @@ base::named! {
 }
 
 base::named! {
-    /// Handling of application data units (ADUs).
+    /// Treatment of application data units (ADUs).
     pub enum Units {
-        /// Each packet is treated separately.
+        /// Packets are treated independently.
         Ignore = "ignore",
-        /// After one drop the rest of the unit is dropped, unless its sender retransmits (catalogue AT-24).
+        /// After the drop of one packet the other packets of its unit are dropped, unless the sender retransmits
+        /// (catalogue AT-24).
         Drop = "drop",
-        /// The whole unit is collected before its first packet is sent (catalogue AT-25).
+        /// No packet of a unit is sent before its last packet has arrived (catalogue AT-25).
         Collect = "collect",
     }
 }
 
 base::named! {
-    /// Drop policy of a full queue.
+    /// Drop policy of a full queue: the packet that is dropped.
     pub enum Overflow {
-        /// The arriving packet.
+    /// The arriving packet.
         Tail = "tail",
         /// The newest packet of the highest class number, if that exceeds the arriving packet's (catalogue
         /// AT-40).
@@ -67,11 +69,11 @@ base::named! {
 pub struct RemainingPath {
     /// Propagation of all links ahead, this one included.
     pub delay: Span,
-    /// Transmission time on all of them, nanoseconds per byte.
+    /// Transmission time on all these links, nanoseconds per byte.
     pub per_byte_ns: f64,
 }
 
-/// Lifetime that a packet needs to be worth its transmission.
+/// Remaining lifetime below which a packet counts as expired.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Margin {
     /// A fixed estimate of the one-way latency (the paper's FixTtl).
@@ -81,7 +83,7 @@ pub enum Margin {
 }
 
 impl Margin {
-    /// The lifetime that `packet` needs.
+    /// Remaining lifetime below which `packet` counts as expired.
     pub(super) fn of(&self, packet: &Packet) -> Span {
         match self {
             Margin::Fixed(span) => *span,
@@ -93,29 +95,29 @@ impl Margin {
     }
 }
 
-/// All rules of one router.
+/// Policy of one deadline-aware queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
-    /// When deadlines are checked.
+    /// Check of deadlines.
     pub check: Check,
-    /// Lifetime that a packet needs.
+    /// Remaining lifetime below which a packet counts as expired.
     pub margin: Margin,
-    /// Handling of expired packets.
+    /// Treatment of expired packets.
     pub expired: Expired,
-    /// Bytes of the headers sent for an expired packet.
+    /// Size of the headers that are sent for an expired packet ([`Expired::Headers`]), bytes.
     pub header: u32,
     /// Order of transmission.
     pub order: Order,
-    /// Handling of data units.
+    /// Treatment of data units.
     pub units: Units,
     /// Drop policy of a full queue.
     pub overflow: Overflow,
-    /// Offset of the router's clock from the senders' clocks, nanoseconds (catalogue AT-28).
+    /// Router's clock minus the senders' clocks, nanoseconds (catalogue AT-28).
     pub skew: i64,
-    /// The next packet of a flow after a drop carries the EXP bit (catalogue AT-12).
+    /// Whether the next packet of a flow after an expired one carries the EXP bit (catalogue AT-12).
     pub signals: bool,
-    /// Rate below which the radio counts as poor and packets wait as long as their deadlines allow (catalogue
-    /// AT-37), bit/s; 0: never.
+    /// Rate of the link below which packets wait for a higher one as long as their deadlines allow (catalogue
+    /// AT-37), bit/s; 0: packets never wait.
     pub hold_below_bps: u64,
 }
 
@@ -137,14 +139,13 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Latest true time at which the transmission of `packet` is worth starting; [`Time::NEVER`] without a
-    /// deadline.
+    /// Latest simulation time at which `packet` has not expired; [`Time::NEVER`] without a deadline or check.
     pub(super) fn latest(&self, packet: &Packet) -> Time {
         let deadline = packet.deadline();
         if deadline.is_never() || self.check == Check::Off {
             return Time::NEVER;
         }
-        // A fast clock reaches the deadline earlier.
+        // A clock that is ahead reaches the deadline earlier.
         let seen = i128::from(deadline.as_nanos()) - i128::from(self.skew);
         let latest = seen - i128::from(self.margin.of(packet).as_nanos());
         Time::from_nanos(u64::try_from(latest.max(0)).unwrap_or(u64::MAX - 1))

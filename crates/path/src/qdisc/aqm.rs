@@ -1,6 +1,7 @@
-//! Active queue management (AQM): the interface that RED, CoDel, PIE and the threshold managers implement.
+//! Active queue management (AQM): trait `Aqm`, which RED, CoDel, PIE and the threshold algorithms implement; packet
+//! and queue state passed to them, and their decision.
 //!
-//! A manager is called at the arrival and at the departure of each packet.
+//! The queue calls the algorithm at the arrival and at the departure of each packet.
 
 use base::{Span, Time};
 
@@ -15,24 +16,24 @@ pub enum AqmVerdict {
     Drop,
 }
 
-/// Packet and queue state passed to a manager.
+/// Packet and queue state passed to an AQM algorithm.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueueView {
     /// Current time.
     pub now: Time,
-    /// Backlog in packets, without this one.
+    /// Backlog in packets, without the packet itself.
     pub packets: usize,
-    /// Backlog in bytes.
+    /// Backlog in bytes, without the packet itself.
     pub bytes: u64,
     /// ECN codepoint of the packet.
     pub ecn: u8,
     /// At arrival, the idle time of the link; at departure, the sojourn time of the packet.
     pub span: Span,
-    /// Ledger of its flow and direction.
+    /// Ledger number of the packet's flow and direction.
     pub flow: u64,
 }
 
-/// Active queue management of one queue.
+/// AQM algorithm of one queue.
 pub trait Aqm: std::fmt::Debug + Send {
     /// A packet arrives.
     fn comes(&mut self, _view: QueueView) -> AqmVerdict {
@@ -42,6 +43,6 @@ pub trait Aqm: std::fmt::Debug + Send {
     fn leaves(&mut self, _view: QueueView) -> AqmVerdict {
         AqmVerdict::Pass
     }
-    /// A packet passed at arrival finds the queue full.
+    /// A packet that the algorithm did not drop at arrival finds the queue full.
     fn overflowed(&mut self) {}
 }

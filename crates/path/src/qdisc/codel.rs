@@ -1,7 +1,7 @@
 //! CoDel AQM (RFC 8289): drops at the head by sojourn time.
 //!
-//! When the minimum sojourn time of an interval exceeds a target, CoDel drops a packet at the head. It
-//! continues at ever shorter intervals until the sojourn time falls below the target.
+//! When the minimum sojourn time of an interval exceeds a target, CoDel drops a packet at the head. Further drops
+//! follow at decreasing intervals until the sojourn time falls below the target.
 
 use super::{Aqm, Discipline, ECN, LIMIT, Queue, QueueSpec, Room, QueueSite, AqmVerdict, QueueView, room};
 use base::shape::{ValueKind, Need, Shape, TableShape, Values, Variant, field, table};
@@ -62,7 +62,7 @@ impl Discipline for Options {
     }
 }
 
-/// Controlled delay.
+/// CoDel state of one queue.
 #[derive(Clone, Copy, Debug)]
 pub struct CoDel {
     target: Span,
@@ -70,18 +70,22 @@ pub struct CoDel {
     ecn: bool,
     /// Time at which the sojourn time will have exceeded the target for a whole interval.
     long_at: Option<Time>,
+    /// Whether the algorithm is in the dropping state.
     dropping: bool,
+    /// Time of the next drop in the dropping state.
     next: Time,
+    /// Drops since the dropping state was entered, or resumed from an earlier one.
     count: u32,
+    /// `count` at the last entry of the dropping state.
     last_count: u32,
 }
 
-/// A backlog of less than one full packet is never too long (RFC 8289 section 5.4).
+/// Largest backlog, bytes, that causes no drops: one full-sized packet (RFC 8289 section 5.4).
 const FULL_PACKET: u64 = 1514;
 
 impl CoDel {
-    /// `target`: acceptable sojourn time; `interval`: worst-case RTT. With `ecn`, ECN-capable packets are
-    /// marked.
+    /// `target`: acceptable sojourn time; `interval`: upper bound of the usual RTT; `ecn`: whether ECN-capable
+    /// packets are marked instead of dropped.
     pub fn new(target: Span, interval: Span, ecn: bool) -> Self {
         CoDel {
             target,
@@ -95,7 +99,7 @@ impl CoDel {
         }
     }
 
-    /// RFC 8289 section 5.5, one packet at a time.
+    /// Dequeue routine of RFC 8289 section 5.5: decision for the packet at the head.
     fn dequeue(&mut self, view: QueueView) -> AqmVerdict {
         let long = self.is_long(view);
         if self.dropping {
@@ -134,7 +138,7 @@ impl CoDel {
         view.now >= at
     }
 
-    /// Control law: the interval divided by the square root of the count.
+    /// Time of the drop after one at `t`, by the control law: interval / sqrt(count) later.
     fn after(&self, t: Time) -> Time {
         t + Span::from_nanos((self.interval.as_nanos() as f64 / f64::from(self.count.max(1)).sqrt()) as u64)
     }
@@ -158,7 +162,7 @@ mod tests {
         Span::from_millis(x)
     }
 
-    /// Times at which packets, one per millisecond with constant sojourn time, are dropped.
+    /// Times, ms, at which packets are dropped: one packet per ms with a constant sojourn time of `wait` ms.
     fn drops(wait: u64, until_ms: u64) -> Vec<u64> {
         let mut codel = CoDel::new(ms(5), ms(100), false);
         (0..until_ms)
@@ -176,7 +180,7 @@ mod tests {
             .collect()
     }
 
-    /// The first drop comes after an interval, the others after 100 ms / sqrt(n).
+    /// The first drop is after one interval, drop n + 1 after a further 100 ms / sqrt(n).
     #[test]
     fn codel_drops_sooner_and_sooner() {
         // 100; + 100/sqrt(1) = 200; + 100/sqrt(2) = 270.7; + 100/sqrt(3) = 328.4; + 50 = 378.4.

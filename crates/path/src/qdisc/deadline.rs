@@ -1,7 +1,7 @@
-//! Deadline-aware queue: its options, and the part of it that a link with radio stages supports.
+//! Deadline-aware queue discipline: scenario options, and the drop-late queue that a channel builds from them.
 //!
-//! On a plain link it is the element [`crate::deadline::DeadlineLink`]. A channel checks deadlines at the
-//! head of its queue and when the queue is full.
+//! A plain link with this discipline is the element [`crate::deadline::DeadlineLink`], which uses all options. A
+//! channel uses the limit only: it drops expired packets at the head of its queue and when the queue is full.
 
 use super::{Discard, Discipline, LIMIT, Queue, QueueSpec, Room, QueueSite, room};
 use crate::deadline::{Check, Expired, Order, Overflow, Units};
@@ -89,34 +89,34 @@ static TABLE: TableShape = table(
 pub struct Options {
     /// Queue limit.
     pub limit: Room,
-    /// When deadlines are checked.
+    /// Check of deadlines.
     pub check: Check,
-    /// Lifetime that a packet needs.
+    /// Remaining lifetime below which a packet counts as expired.
     pub margin: Margin,
-    /// Handling of expired packets.
+    /// Treatment of expired packets.
     pub expired: Expired,
-    /// Size of their headers, bytes.
+    /// Size of the headers that are sent for an expired packet, bytes.
     pub header: u32,
     /// Order of transmission.
     pub order: Order,
-    /// Handling of data units.
+    /// Treatment of data units.
     pub units: Units,
     /// Drop policy of a full queue.
     pub overflow: Overflow,
-    /// Offset of the router's clock from the senders', nanoseconds.
+    /// Router's clock minus the senders' clocks, nanoseconds.
     pub skew_ns: i64,
-    /// The next packet after an expired one carries the EXP bit.
+    /// Whether the next packet of a flow after an expired one carries the EXP bit.
     pub signals: bool,
-    /// Rate below which packets wait as long as their deadlines allow.
+    /// Rate of the link below which packets wait for a higher one as long as their deadlines allow.
     pub hold_below: Option<Rate>,
 }
 
-/// Lifetime that a packet needs at a router to be worth its transmission.
+/// Remaining lifetime below which a packet counts as expired at a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Margin {
     /// Fixed lifetime.
     Fixed(Span),
-    /// Minimum time of the remaining links.
+    /// Minimum time over the remaining links of the path.
     Path,
 }
 

@@ -1,13 +1,13 @@
-//! Drop-head queue: when full, the packet that has waited longest is dropped.
+//! Drop-head queue: FIFO that drops the packet with the longest sojourn time when full; scenario options.
 
 use super::fifo::{limited, limited_by};
 use super::{Discard, Discipline, Queue, QueueSpec, Room, QueueSite};
 use base::shape::{Values, Variant};
 
-/// Options of the queue.
+/// Options of a drop-head queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options {
-    /// Limit of the backlog beside the packet in service.
+    /// Limit of the backlog, without the packet in service.
     pub limit: Room,
 }
 

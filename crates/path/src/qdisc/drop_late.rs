@@ -1,14 +1,14 @@
-//! Drop-late queue: when full, packets past their deadline are dropped; such packets are always dropped at
-//! the head.
+//! Drop-late queue: FIFO that drops packets past their deadline at the head, and at any position when full;
+//! scenario options.
 
 use super::fifo::limited;
 use super::{Discard, Discipline, Queue, QueueSpec, Room, QueueSite};
 use base::shape::{Values, Variant};
 
-/// Options of the queue.
+/// Options of a drop-late queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options {
-    /// Limit of the backlog beside the packet in service.
+    /// Limit of the backlog, without the packet in service.
     pub limit: Room,
 }
 

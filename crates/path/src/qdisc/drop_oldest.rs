@@ -1,13 +1,13 @@
-//! Drop-oldest queue: when full, the packet that its sender sent first is dropped.
+//! Drop-oldest queue: FIFO that drops the packet with the earliest sending time when full; scenario options.
 
 use super::fifo::{limited, limited_by};
 use super::{Discard, Discipline, Queue, QueueSpec, Room, QueueSite};
 use base::shape::{Values, Variant};
 
-/// Options of the queue.
+/// Options of a drop-oldest queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options {
-    /// Limit of the backlog beside the packet in service.
+    /// Limit of the backlog, without the packet in service.
     pub limit: Room,
 }
 

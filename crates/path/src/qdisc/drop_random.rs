@@ -1,13 +1,13 @@
-//! Random-drop queue: when full, a packet chosen at random is dropped, the arriving one included.
+//! Random-drop queue: FIFO that drops a random packet, possibly the arriving one, when full; scenario options.
 
 use super::fifo::{limited, limited_by};
 use super::{Discard, Discipline, Queue, QueueSpec, Room, QueueSite};
 use base::shape::{Values, Variant};
 
-/// Options of the queue.
+/// Options of a random-drop queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options {
-    /// Limit of the backlog beside the packet in service.
+    /// Limit of the backlog, without the packet in service.
     pub limit: Room,
 }
 

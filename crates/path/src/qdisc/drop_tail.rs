@@ -1,13 +1,13 @@
-//! Drop-tail queue: a packet that arrives at a full queue is dropped.
+//! Drop-tail queue: FIFO that drops the arriving packet when full; scenario options.
 
 use super::fifo::{limited, limited_by};
 use super::{Discard, Discipline, Queue, QueueSpec, Room, QueueSite};
 use base::shape::{Values, Variant};
 
-/// Options of the queue.
+/// Options of a drop-tail queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options {
-    /// Limit of the backlog beside the packet in service.
+    /// Limit of the backlog, without the packet in service.
     pub limit: Room,
 }
 

@@ -1,12 +1,12 @@
-//! Dual-threshold drop: one packet at a soft threshold, all arrivals at a hard one (Gurtov, "Efficient Data
+//! Dual-threshold AQM: drops one packet at a soft threshold, and all arrivals at a hard one (Gurtov, "Efficient Data
 //! Transport and Transport Layer Triggers for Wireless Networks", overview, section 4.1; catalogue QM-06,
 //! QM-07).
 //!
-//! The soft threshold is about the bandwidth-delay product of the link; a single loss there makes a sender in
-//! slow start stop growing. The hard threshold, two or three times as large, is the limit of the queue
-//! itself. The source does not specify the dropped packet or the rearming of the single drop: both are
-//! parameters here ([`Victim`], [`Rearm`]). With several flows a counter or a timer ([`Another`]) permits a
-//! drop from another flow while the queue stays long.
+//! The soft threshold is about the bandwidth-delay product of the link; a single loss there ends the slow start
+//! of a sender. The hard threshold, two or three times as large, is the limit of the queue. The source specifies
+//! neither which packet is dropped nor what rearms the single drop: both are parameters here ([`Victim`],
+//! [`Rearm`]). With several flows a counter or a timer ([`Another`]) permits a drop from another flow while the
+//! backlog is above the soft threshold.
 
 use super::{Aqm, Discipline, Queue, QueueSpec, Room, QueueSite, AqmVerdict, QueueView, room};
 use base::shape::{ValueKind, Need, Shape, TableShape, Values, Variant, field, table};
@@ -50,7 +50,7 @@ static TABLE: TableShape = table(
     ],
 );
 
-/// Thresholds of dual-threshold drop, and its rules.
+/// Parameters of a dual-threshold queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// Backlog at which a single packet is dropped.
@@ -104,7 +104,7 @@ base::named! {
     pub enum Victim {
         /// The arriving packet.
         Arriving = "arriving",
-        /// The next packet to leave: its sender learns of the loss earlier, by the queueing delay.
+        /// The next packet to depart: its sender detects the loss earlier by the queueing delay.
         Head = "head",
     }
 }
@@ -124,30 +124,33 @@ base::named! {
 /// Condition for a drop from another flow while the queue stays above the soft threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Another {
-    /// A number of further arrivals.
+    /// This number of further arrivals is exceeded.
     Packets(u32),
-    /// A time.
+    /// This time has passed since the last drop.
     Time(Span),
 }
 
-/// Dual-threshold drop.
+/// Dual-threshold state of one queue.
 #[derive(Clone, Debug)]
 pub struct DualThreshold {
     soft: Room,
     victim: Victim,
     rearm: Rearm,
     another: Option<Another>,
+    /// Whether the next arrival at the soft threshold causes the single drop.
     armed: bool,
-    /// The next departing packet is dropped.
+    /// Whether the next departing packet is dropped ([`Victim::Head`]).
     pending: bool,
-    /// Ledgers of the flows with a drop since the queue was below the soft threshold.
+    /// Ledger numbers of the flows with a drop since the backlog was last below the soft threshold.
     dropped: Vec<u64>,
+    /// Arrivals at or above the soft threshold since the last drop.
     arrivals: u32,
+    /// Time of the last drop.
     last: Time,
 }
 
 impl DualThreshold {
-    /// An armed queue with the soft threshold `soft`; the hard one is the limit of the queue.
+    /// An armed algorithm with the soft threshold `soft`; the hard threshold is the limit of the queue.
     pub fn new(soft: Room, victim: Victim, rearm: Rearm, another: Option<Another>) -> Self {
         DualThreshold {
             soft,
@@ -224,7 +227,7 @@ mod tests {
         DualThreshold::new(Room { packets: Some(6), bytes: None }, victim, rearm, another)
     }
 
-    /// One drop at the first crossing, and the next one only after the queue was short again (QM-06).
+    /// One drop when the backlog reaches the soft threshold; the next one only after rearming (QM-06).
     #[test]
     fn a_single_packet_goes_at_the_soft_threshold() {
         for (rearm, low) in [(Rearm::Half, 2), (Rearm::Below, 5), (Rearm::Empty, 0)] {
@@ -252,7 +255,7 @@ mod tests {
         assert_eq!((queue.leaves(QueueView::default()), queue.leaves(QueueView::default())), (AqmVerdict::Drop, AqmVerdict::Pass));
     }
 
-    /// Other flows lose one packet each after a count or a time, no flow twice (QM-07).
+    /// Each other flow loses one packet after a number of arrivals or a time; no flow loses two (QM-07).
     #[test]
     fn another_flow_follows_by_counter_or_timer() {
         let mut queue = dual(Victim::Arriving, Rearm::Half, Some(Another::Packets(3)));
@@ -264,7 +267,7 @@ mod tests {
         assert_eq!(queue.comes(at(6, 0, 1)), AqmVerdict::Drop);
         assert_eq!((queue.comes(at(7, 1, 50)), queue.comes(at(7, 0, 60))), (AqmVerdict::Pass, AqmVerdict::Pass));
         assert_eq!(queue.comes(at(7, 1, 61)), AqmVerdict::Drop);
-        // Below the soft threshold, yet not at half of it: the first flow may lose one again, by the timer.
+        // Below the soft threshold but not at half: no rearming, but the timer permits another drop of the first flow.
         assert_eq!((queue.comes(at(5, 0, 70)), queue.comes(at(6, 0, 80))), (AqmVerdict::Pass, AqmVerdict::Pass));
         assert_eq!(queue.comes(at(6, 0, 111)), AqmVerdict::Drop);
     }

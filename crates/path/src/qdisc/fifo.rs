@@ -1,4 +1,4 @@
-//! First-in first-out queue with limits, drop policy and maximum sojourn time (catalogue SW-23, SW-24).
+//! FIFO queue with limits, drop policies, maximum sojourn time and AQM (catalogue SW-23, SW-24).
 
 use super::{Aqm, AqmVerdict, Qdisc, QueueSpec, QueueView};
 use crate::element::Cx;
@@ -11,17 +11,17 @@ use base::{Span, Time};
 use std::collections::VecDeque;
 use std::fmt;
 
-/// Limits of a queue or buffer, whichever is reached first; none: unlimited.
+/// Limits of a queue or buffer in packets and bytes; both apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Room {
-    /// Maximum packets.
+    /// Maximum number of packets; none: unlimited.
     pub packets: Option<u32>,
-    /// Maximum bytes.
+    /// Maximum number of bytes; none: unlimited.
     pub bytes: Option<u64>,
 }
 
 impl Room {
-    /// Whether a packet of `size` bytes fits beside this backlog.
+    /// Whether a packet of `size` bytes fits in addition to a backlog of `packets` and `bytes`.
     pub(crate) fn takes(&self, packets: usize, bytes: u64, size: u32) -> bool {
         self.packets.is_none_or(|n| packets < n as usize)
             && self.bytes.is_none_or(|n| bytes + u64::from(size) <= n)
@@ -49,13 +49,13 @@ impl fmt::Display for Room {
 pub enum Discard {
     /// The arriving packet (drop-tail).
     Tail,
-    /// The packets that have waited longest (drop-head).
+    /// The packets with the longest sojourn time (drop-head).
     Head,
-    /// A random packet, the arriving one included, with equal probability.
+    /// A random packet among those waiting and the arriving one, with equal probability.
     Random(Stream),
-    /// The packets that their hosts sent first, at any position.
+    /// The packets with the earliest sending time, at any position (drop-oldest).
     Oldest,
-    /// The expired packets, then the arriving one. Expired packets are also dropped at the head.
+    /// Expired packets, then the arriving one. Expired packets are also dropped at the head (drop-late).
     Late,
 }
 
@@ -70,7 +70,7 @@ pub struct FifoConfig {
     pub stay: Option<Span>,
     /// Active queue management.
     pub aqm: Option<Box<dyn Aqm>>,
-    /// A copy of data still in the queue is dropped.
+    /// Whether an arriving packet is dropped if a packet with the same data waits.
     pub unique: bool,
 }
 
@@ -91,12 +91,12 @@ static LIMITED: TableShape = table(
     )],
 );
 
-/// The declaration of a drop policy whose only option is the limit.
+/// Scenario declaration of a drop policy whose only option is the limit.
 pub(super) const fn limited(name: &'static str, doc: &'static str) -> Variant {
     Variant { name, doc, shape: Shape::Table(&LIMITED), bare: false }
 }
 
-/// Reads a drop policy with its limit; without a limit the policy has no effect.
+/// Reads the limit of a drop policy and builds its discipline; without a limit the unlimited queue.
 pub(super) fn limited_by(values: &dyn Values, policy: impl FnOnce(Room) -> QueueSpec) -> Option<QueueSpec> {
     let room = super::room(values, "limit")?;
     Some(if room.is_unlimited() { QueueSpec::default() } else { policy(room) })
@@ -117,7 +117,7 @@ pub struct Fifo {
     config: FifoConfig,
     waiting: VecDeque<Waiting>,
     bytes: u64,
-    /// Packets in the queue that are not background load.
+    /// Number of waiting packets that are not background load.
     real: usize,
 }
 
@@ -127,11 +127,13 @@ impl Fifo {
         Fifo { config, waiting: VecDeque::new(), bytes: 0, real: 0 }
     }
 
+    /// Subtracts a packet removed from the queue from the backlog.
     fn left(&mut self, packet: &Packet) {
         self.bytes -= u64::from(packet.size);
         self.real -= usize::from(!packet.flags.has(Flags::VIRTUAL));
     }
 
+    /// Drops the packet at position `place`; false if there is none.
     fn drop_at(&mut self, cx: &mut Cx<'_>, place: usize, reason: DropReason) -> bool {
         let Some(waiting) = self.waiting.remove(place) else { return false };
         self.left(&waiting.packet);
@@ -139,7 +141,7 @@ impl Fifo {
         true
     }
 
-    /// Drops packets by the policy; returns their number, and whether the arriving packet fits now.
+    /// Drops waiting packets by the policy; returns their number, and whether the arriving packet fits then.
     #[cold]
     fn make_room(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> (usize, bool) {
         if self.config.room.bytes.is_some_and(|n| u64::from(packet.size) > n) {

@@ -2,8 +2,8 @@
 //!
 //! Packets are hashed by connection into a fixed number of queues. Newly active queues are served before the
 //! others, so that sparse flows do not wait behind bulk transfers. When the total limit is reached, the head
-//! of the queue with most bytes is dropped, one packet at a time (section 4.1.3; Linux drops up to 64 at
-//! once, for speed).
+//! of the queue with most bytes is dropped, one packet at a time (section 4.1.3). Linux drops up to 64 packets
+//! at a time, for speed.
 
 use super::codel::CoDel;
 use super::fifo::mark;
@@ -94,7 +94,7 @@ impl Discipline for Options {
     }
 }
 
-/// List in which a queue is.
+/// List of active queues that contains a queue; `None` for an inactive queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum List {
     None,
@@ -107,22 +107,25 @@ struct FlowQueue {
     waiting: VecDeque<Waiting>,
     bytes: u64,
     codel: CoDel,
-    /// Bytes that may still be sent in this round; negative after a larger packet.
+    /// Bytes that the queue may still send in this round; negative after a packet larger than these bytes.
     credits: i64,
     list: List,
 }
 
-/// All flow queues of a class.
+/// FQ-CoDel: all flow queues of a packet class.
 #[derive(Debug)]
 pub struct FqCoDel {
     config: Options,
     /// Key of the hash, so that a sender cannot choose its queue.
     perturbation: u64,
     queues: Vec<FlowQueue>,
+    /// Numbers of the new queues, in order of service (RFC 8290 section 4).
     new: VecDeque<u32>,
+    /// Numbers of the old queues, in order of service.
     old: VecDeque<u32>,
     packets: usize,
     bytes: u64,
+    /// Backlog without background load, packets.
     real: usize,
 }
 
@@ -158,6 +161,7 @@ impl FqCoDel {
         ((x ^ x >> 31) % self.queues.len() as u64) as u32
     }
 
+    /// Subtracts a packet removed from queue `i` from the backlog.
     fn left(&mut self, i: u32, packet: &Packet) {
         self.packets -= 1;
         self.bytes -= u64::from(packet.size);
@@ -165,11 +169,11 @@ impl FqCoDel {
         self.real -= usize::from(!packet.flags.has(Flags::VIRTUAL));
     }
 
-    /// Drops the head of the queue with most bytes; false if all are empty.
+    /// Drops the head of the queue with most bytes; false if all queues are empty.
     fn drop_from_fattest(&mut self, cx: &mut Cx<'_>) -> bool {
         let bytes = |i: &u32| self.queues[*i as usize].bytes;
         let busy = self.new.iter().chain(&self.old).copied();
-        // Of equal queues the first in order of service.
+        // Of queues with equal bytes, the first in order of service.
         let Some(i) = busy.rev().max_by_key(bytes) else { return false };
         let Some(waiting) = self.queues[i as usize].waiting.pop_front() else { return false };
         self.left(i, &waiting.packet);

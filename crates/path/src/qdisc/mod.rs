@@ -1,5 +1,5 @@
-//! Queueing disciplines: which packet is kept, which leaves next, which is dropped. One discipline is one file of this
-//! folder and one line of the list [`disciplines!`].
+//! Queueing disciplines (qdiscs): interface of a queue, interface of a discipline's scenario options, list of all
+//! disciplines. A new discipline is a file of this folder and a line in the list [`disciplines!`].
 //!
 //! A file declares `Options`, which implements [`Discipline`]: the scenario word with its documentation and
 //! options, their reader, their text form, and the queue built from them. Most disciplines are a [`Fifo`]
@@ -18,7 +18,7 @@ use base::shape::{Field, Need, Shape, ValueKind, Values, Variant, field};
 use base::{Span, Time};
 use std::fmt::Debug;
 
-/// Queue of a class of packets, as its link uses it.
+/// Interface of the queue of one packet class to its link.
 pub trait Qdisc: Debug + Send {
     /// Backlog, packets.
     fn len(&self) -> usize;
@@ -28,8 +28,8 @@ pub trait Qdisc: Debug + Send {
     }
     /// Backlog without background load, packets.
     fn real(&self) -> usize;
-    /// The next packet to leave unless it is dropped at the head; unchanged until it is taken or another
-    /// packet arrives.
+    /// The next packet to depart, which may be dropped at the head instead. The answer does not change until a
+    /// packet is taken or arrives.
     fn head(&mut self) -> Option<&Packet>;
     /// Whether packets have a maximum sojourn time.
     fn has_stay(&self) -> bool {
@@ -43,10 +43,10 @@ pub trait Qdisc: Debug + Send {
     fn expire(&mut self, _cx: &mut Cx<'_>) -> usize {
         0
     }
-    /// Enqueues a packet that arrives after the link was idle for `idle`. With `at_once` it would not wait,
-    /// so no limit applies. Returns the number of packets dropped, the arriving one possibly included.
+    /// Enqueues a packet that arrives after the link was idle for `idle`. `at_once`: the packet departs without
+    /// waiting, so no limit applies. Returns the number of packets dropped, including the arriving one if dropped.
     fn join(&mut self, cx: &mut Cx<'_>, packet: Packet, idle: Span, at_once: bool) -> usize;
-    /// Takes the packet at the head; none if AQM or its deadline drops that packet instead.
+    /// Removes and returns the packet at the head; none if it was dropped by AQM or for its deadline.
     fn take(&mut self, cx: &mut Cx<'_>) -> Option<Waiting>;
     /// Drops the packets selected by `which`; returns their number.
     fn flush(&mut self, cx: &mut Cx<'_>, which: &dyn Fn(&Cx<'_>, &Packet) -> bool) -> usize;
@@ -54,9 +54,9 @@ pub trait Qdisc: Debug + Send {
 
 /// Options of a discipline from a scenario: plain data with a reader and a queue builder.
 pub trait Discipline: Copy + PartialEq + Debug {
-    /// Word, documentation sentence, and declaration of its options.
+    /// Scenario word, documentation sentence, and declaration of the options.
     const VARIANT: Variant;
-    /// Whether a plain link supports it, without the channel of a mobile link.
+    /// Whether a plain link supports the discipline; otherwise the link becomes a channel.
     const PLAIN: bool = false;
     /// Reads the options from a checked table.
     fn read(values: &dyn Values) -> Option<QueueSpec>;
@@ -68,7 +68,7 @@ pub trait Discipline: Copy + PartialEq + Debug {
     fn queue(&self, site: &QueueSite<'_>) -> Queue;
 }
 
-/// Place of a queue: its link and the random streams of the repetition.
+/// Properties of a queue's link, and the random streams of the repetition.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueSite<'a> {
     /// Seed of the repetition.
@@ -77,9 +77,9 @@ pub struct QueueSite<'a> {
     pub name: &'a str,
     /// Mean rate of the link, bit/s; none: unlimited.
     pub rate_bps: Option<f64>,
-    /// Maximum sojourn time of its packets.
+    /// Maximum sojourn time of packets.
     pub stay: Option<Span>,
-    /// A copy of data still in the queue is dropped.
+    /// Whether an arriving packet is dropped if a packet with the same data waits.
     pub unique: bool,
 }
 
@@ -126,7 +126,7 @@ macro_rules! disciplines {
             pub fn limit(&self) -> Room {
                 match self { $(QueueSpec::$name(options) => options.limit()),+ }
             }
-            /// Whether a plain link supports it.
+            /// Whether a plain link supports the discipline.
             pub fn is_plain(&self) -> bool {
                 match self { $(QueueSpec::$name(_) => $module::Options::PLAIN),+ }
             }
@@ -142,7 +142,7 @@ macro_rules! disciplines {
     };
 }
 
-// The only list of disciplines: word, options, documentation, schema and queue of each.
+// The list of disciplines, from which words, options, documentation, schema and queues are generated.
 disciplines! {
     /// Unlimited FIFO queue.
     Unlimited in unlimited;
@@ -150,25 +150,25 @@ disciplines! {
     DropTail in drop_tail;
     /// FIFO; the oldest waiting packet is dropped when full.
     DropHead in drop_head;
-    /// FIFO; a random packet, the arriving one included, is dropped when full.
+    /// FIFO; a random packet, possibly the arriving one, is dropped when full.
     DropRandom in drop_random;
-    /// FIFO; the packet that was sent first is dropped when full.
+    /// FIFO; the packet with the earliest sending time is dropped when full.
     DropOldest in drop_oldest;
     /// FIFO; expired packets are dropped when full, and at the head.
     DropLate in drop_late;
     /// Random early detection (RED).
     Red in red;
-    /// Marks above an instantaneous threshold.
+    /// Marks ECN-capable packets from a threshold of the backlog on.
     Threshold in threshold;
-    /// One drop at a soft threshold.
+    /// Drops one packet at a soft threshold, all arrivals at a hard one.
     Dual in dual_threshold;
-    /// Flow queues with CoDel (RFC 8290).
+    /// FQ-CoDel (RFC 8290): flow queues with CoDel.
     FqCoDel in fq_codel;
-    /// Controlled delay (RFC 8289).
+    /// CoDel (RFC 8289): controlled delay.
     CoDel in codel;
     /// Deadline-aware queue.
     Deadline in deadline;
-    /// Proportional integral controller, enhanced (RFC 8033).
+    /// PIE (RFC 8033): proportional integral controller, enhanced.
     Pie in pie;
 }
 

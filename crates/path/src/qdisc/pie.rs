@@ -1,7 +1,7 @@
 //! PIE AQM (RFC 8033): drop probability controlled by queueing delay.
 //!
-//! Every 15 ms the drop probability is updated from the deviation of the queueing delay from a target, and
-//! from its growth.
+//! At a fixed interval, by default 15 ms, the drop probability is updated from the deviation of the queueing delay
+//! from a target, and from the growth of the delay.
 
 use super::{Aqm, Discipline, ECN, LIMIT, Queue, QueueSpec, Room, QueueSite, AqmVerdict, QueueView, room};
 use base::rng::Stream;
@@ -77,18 +77,19 @@ pub struct PieConfig {
     pub target: Span,
     /// Update interval of the probability.
     pub update: Span,
-    /// Burst allowance: time before packets are dropped.
+    /// Burst allowance: time without drops at the start of congestion.
     pub burst: Span,
-    /// ECN-capable packets are marked while the probability is below 10 %.
+    /// Whether ECN-capable packets are marked instead of dropped while the probability is below 10 %.
     pub ecn: bool,
 }
 
-/// Weights of the deviation and of its growth, 1/s (RFC 8033 section 4.2).
+/// Weight of the delay's deviation from the target, 1/s (RFC 8033 section 4.2).
 const ALPHA: f64 = 0.125;
+/// Weight of the delay's growth, 1/s (RFC 8033 section 4.2).
 const BETA: f64 = 1.25;
-/// Upper bound of the updates caught up after idle time, after which the probability has decayed.
+/// Maximum number of updates performed after idle time; the probability has decayed by then.
 const MOST_UPDATES: u32 = 4096;
-/// A backlog of two full packets is never too long (RFC 8033 section 4.1).
+/// Largest backlog, bytes, that causes no drops: two full-sized packets (RFC 8033 section 4.1).
 const TWO_PACKETS: u64 = 2 * 1500;
 
 /// PIE controller.
@@ -97,10 +98,13 @@ pub struct Pie {
     config: PieConfig,
     stream: Stream,
     probability: f64,
-    /// Sojourn time of the last departed packet, seconds; 0 if the queue was empty behind it.
+    /// Sojourn time of the last departed packet, seconds; 0 if it left the queue empty.
     wait: f64,
+    /// `wait` at the last update.
     wait_before: f64,
+    /// Remaining burst allowance.
     burst_left: Span,
+    /// Time of the next update.
     next: Time,
 }
 
@@ -134,6 +138,7 @@ impl Pie {
         if self.config.ecn && view.ecn != 0 && self.probability < 0.1 { AqmVerdict::Mark } else { AqmVerdict::Drop }
     }
 
+    /// Performs the updates due by `now`.
     fn catch_up(&mut self, now: Time) {
         let mut left = MOST_UPDATES;
         while self.next <= now {
@@ -147,7 +152,7 @@ impl Pie {
         }
     }
 
-    /// Probability update of RFC 8033 sections 4.2 and 4.3.
+    /// Update of the probability (RFC 8033 section 4.2) and of the burst allowance (section 4.4).
     fn update(&mut self) {
         let target = self.config.target.as_secs_f64();
         let mut step = ALPHA * (self.wait - target) + BETA * (self.wait - self.wait_before);
@@ -197,7 +202,7 @@ mod tests {
         PieConfig { target: ms(15), update: ms(15), burst: ms(150), ecn: true }
     }
 
-    /// Verdicts on one packet per millisecond with a constant queueing delay of `wait_ms`.
+    /// Decisions on one packet per ms, from time `from` to `until`, with a constant queueing delay of `wait_ms`.
     fn fed(pie: &mut Pie, from: u64, until: u64, wait_ms: u64, ecn: u8) -> Vec<AqmVerdict> {
         (from..until)
             .map(|t| {
@@ -216,7 +221,7 @@ mod tests {
             .collect()
     }
 
-    /// Bursts pass, a standing queue is met by more and more drops, a short one by fewer.
+    /// A burst passes; the drop probability rises with a standing queue and falls with a short one.
     #[test]
     fn pie_follows_the_wait() {
         let mut pie = Pie::new(config(), Seed { seed: 1, repetition: 0 }.stream("radio.down", "pie"));

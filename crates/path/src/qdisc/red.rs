@@ -1,14 +1,13 @@
-//! RED and Adaptive RED (Floyd and Jacobson 1993; catalogue QM-03).
+//! RED and Adaptive RED: AQM that drops or marks arriving packets by the average queue length.
 //!
-//! RED drops or marks with a probability that grows with the average queue (Floyd and Jacobson, "Random Early
-//! Detection Gateways", 1993; catalogue QM-03). Adaptive RED derives the parameters and adapts the
-//! probability so that the average stays in the middle (Floyd, Gummadi, Shenker, "Adaptive RED", 2001;
-//! QM-04).
+//! The probability grows with the average (Floyd and Jacobson, "Random Early Detection Gateways", 1993; catalogue
+//! QM-03). Adaptive RED derives the parameters from the link's rate, and adapts the probability so that the average
+//! stays half-way between the thresholds (Floyd, Gummadi, Shenker, "Adaptive RED", 2001; QM-04).
 //!
-//! The queue is counted in waiting packets, without the one in service. The average is updated at arrivals;
-//! while the link is idle it decays as if small packets had passed. Differences from the 1993 text: `gentle`
-//! is the default (the probability rises to 1 between the upper threshold and twice that, as in the 2001
-//! text). Where the probability has reached 1, packets are dropped and not marked.
+//! The queue length is the number of waiting packets, without the packet in service. The average is updated at
+//! arrivals; it decays over the idle time of the link as if packets of a typical size had passed. Differences from the
+//! 1993 text: `gentle` is the default (the probability rises to 1 between the upper threshold and twice that, as in
+//! the 2001 text). At probability 1 packets are dropped, not marked.
 
 use super::{Aqm, Discipline, Queue, QueueSpec, Room, QueueSite, AqmVerdict, QueueView, room};
 use base::rng::Stream;
@@ -77,7 +76,8 @@ static TABLE: TableShape = table(
     ],
 );
 
-/// Parameters of RED as given; the others follow from the link's rate (Floyd, Gummadi and Shenker 2001, section 4).
+/// Parameters of RED from a scenario. Those not set are derived from the link's rate (Floyd, Gummadi and Shenker
+/// 2001, section 4).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// Queue limit.
@@ -86,22 +86,22 @@ pub struct Options {
     pub min: Option<f64>,
     /// Upper threshold of the average queue, packets.
     pub max: Option<f64>,
-    /// Weight of the present queue in the average.
+    /// Weight of the present queue length in the average.
     pub weight: Option<f64>,
     /// Drop probability at `max`.
     pub probability: f64,
-    /// Above `max` the probability rises to 1 at twice that threshold.
+    /// Whether the probability rises linearly to 1 at twice `max`; otherwise it is 1 from `max` on.
     pub gentle: bool,
-    /// The probability adapts (Adaptive RED).
+    /// Whether the probability adapts (Adaptive RED).
     pub adaptive: bool,
-    /// ECN-capable packets are marked instead of dropped.
+    /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
     /// Typical packet size, bytes.
     pub packet: u64,
 }
 
 impl Options {
-    /// All parameters, for a link of this mean rate, bit/s.
+    /// All parameters for a link with this mean rate, bit/s; none: unlimited rate.
     pub fn decided(&self, rate_bps: Option<f64>) -> RedConfig {
         let packets_per_second = rate_bps.map_or(1e9, |bps| bps / (8.0 * self.packet as f64));
         let (min, max, weight) = RedConfig::automatic(packets_per_second);
@@ -169,23 +169,25 @@ pub struct RedConfig {
     pub min: f64,
     /// Upper threshold of the average, packets: `probability` is reached here.
     pub max: f64,
-    /// Weight of the present queue in the average.
+    /// Weight of the present queue length in the average.
     pub weight: f64,
     /// Drop probability at the upper threshold.
     pub probability: f64,
-    /// Above the upper threshold the probability rises to 1 at twice that threshold; otherwise at once.
+    /// Whether the probability rises linearly to 1 at twice the upper threshold; otherwise it is 1 from the upper
+    /// threshold on.
     pub gentle: bool,
-    /// `probability` adapts (Adaptive RED).
+    /// Whether `probability` adapts (Adaptive RED).
     pub adaptive: bool,
-    /// ECN-capable packets are marked instead of dropped.
+    /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// Transmission time of a typical packet, used for the decay while idle.
+    /// Transmission time of a typical packet, for the decay of the average over idle time.
     pub typical: Span,
 }
 
 impl RedConfig {
-    /// Thresholds and weight that Adaptive RED derives from the link's rate in packets per second: a target
-    /// delay of 5 ms but at least 5 packets, three times that, and a time constant of one second.
+    /// Lower threshold, upper threshold and weight that Adaptive RED derives from the link's rate in packets per
+    /// second. The lower threshold is half a target delay of 5 ms, at least 5 packets; the upper one is three times
+    /// as large. The weight has a time constant of one second.
     pub fn automatic(packets_per_second: f64) -> (f64, f64, f64) {
         let min = (0.005 * packets_per_second / 2.0).max(5.0);
         let weight = 1.0 - libm::exp(-1.0 / packets_per_second.max(1e-3));
@@ -193,12 +195,12 @@ impl RedConfig {
     }
 }
 
-/// Interval of the adaptation.
+/// Interval at which Adaptive RED adapts the probability.
 const INTERVAL: Span = Span::from_millis(500);
 /// Not-ECT codepoint (RFC 3168 section 5).
 const NOT_ECT: u8 = 0;
 
-/// RED of one queue.
+/// RED state of one queue.
 #[derive(Clone, Debug)]
 pub struct Red {
     config: RedConfig,
@@ -217,7 +219,7 @@ impl Red {
         Red { config, stream, average: 0.0, probability: config.probability, since: None, adapts_at }
     }
 
-    /// Average queue, packets.
+    /// Average queue length, packets.
     pub fn average(&self) -> f64 {
         self.average
     }
@@ -226,7 +228,7 @@ impl Red {
         self.probability
     }
 
-    /// A packet arrives at a backlog of `waiting` packets; `idle`: idle time of the link before.
+    /// Decision on a packet that arrives at a backlog of `waiting` packets; `idle`: time for which the link was idle.
     pub fn arrival(&mut self, now: Time, waiting: usize, idle: Span, ecn: u8) -> AqmVerdict {
         let c = self.config;
         if !idle.is_zero() && !c.typical.is_zero() {
@@ -247,7 +249,7 @@ impl Red {
             self.since = Some(0);
             return AqmVerdict::Drop;
         }
-        // Drops are spread evenly: their probability grows with the packets since the last one.
+        // Drops are spaced evenly: their probability grows with the number of packets since the last drop.
         let since = self.since.map_or(0, |n| n + 1);
         self.since = Some(since);
         let spread = f64::from(since) * p;
@@ -259,7 +261,7 @@ impl Red {
         if c.ecn && ecn != NOT_ECT { AqmVerdict::Mark } else { AqmVerdict::Drop }
     }
 
-    /// Drop probability at this average, before drops are spread.
+    /// Drop probability at the present average, before drops are spaced evenly.
     fn pressure(&self) -> f64 {
         let (c, avg) = (&self.config, self.average);
         if avg < c.min {
@@ -273,8 +275,8 @@ impl Red {
         }
     }
 
-    /// Keeps the average between 40 and 60 % of the way between the thresholds: up by at most 0.01, down by a
-    /// tenth, within 0.01 and 0.5 (Adaptive RED, figure 1).
+    /// Adapts the probability to keep the average at 40 to 60 % of the range between the thresholds. It rises by at
+    /// most 0.01 while not above 0.5, and falls by a tenth while not below 0.01 (Adaptive RED, figure 1).
     fn adapt(&mut self) {
         let way = self.config.max - self.config.min;
         let (low, high) = (self.config.min + 0.4 * way, self.config.min + 0.6 * way);
@@ -291,7 +293,7 @@ impl Aqm for Red {
         self.arrival(view.now, view.packets, view.span, view.ecn)
     }
 
-    /// The drop of a full queue counts as one of RED's.
+    /// A drop at a full queue counts as a drop of RED.
     fn overflowed(&mut self) {
         self.since = Some(0);
     }
@@ -317,7 +319,7 @@ mod tests {
     fn red(config: RedConfig) -> Red {
         Red::new(config, Seed { seed: 1, repetition: 0 }.stream("radio.down", "red"))
     }
-    /// The share dropped of `n` packets that all find `waiting` others.
+    /// Fraction dropped of `n` packets that all arrive at a backlog of `waiting` packets.
     fn dropped(red: &mut Red, waiting: usize, n: u32) -> f64 {
         let now = Time::from_secs_f64(1.0);
         let drops = (0..n).filter(|_| red.arrival(now, waiting, Span::ZERO, 0) == AqmVerdict::Drop).count();
@@ -336,8 +338,8 @@ mod tests {
     /// QM-03.
     #[test]
     fn qm_03_a_constant_queue_is_dropped_at_twice_the_probability_it_stands_for() {
-        // Half-way: p = 0.05. Spread evenly the gaps are uniform over 1..=19, ten on average, half as long as
-        // with chance alone (Floyd and Jacobson, section 8).
+        // Half-way between the thresholds p = 0.05. With even spacing the distances of drops are uniform over 1..=19,
+        // ten on average, half as long as with independent drops (Floyd and Jacobson, section 8).
         let mut r = red(config());
         dropped(&mut r, 10, 20_000); // until the average has come
         let share = dropped(&mut r, 10, 200_000);
@@ -383,7 +385,7 @@ mod tests {
     /// QM-04.
     #[test]
     fn qm_04_automatic_parameters_follow_the_link() {
-        // 250 packets a second: the least threshold, a time constant of a second.
+        // 250 packets per second: the minimum of the lower threshold, a time constant of one second.
         let (min, max, weight) = RedConfig::automatic(250.0);
         assert_eq!((min, max), (5.0, 15.0));
         assert!((weight - 1.0 / 250.0).abs() < 1e-4);

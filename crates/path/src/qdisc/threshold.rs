@@ -1,6 +1,6 @@
-//! Threshold AQM: marks every packet above an instantaneous queue length.
+//! Threshold AQM: marks ECN-capable packets that arrive at a backlog from a threshold on.
 //!
-//! The threshold applies to the instantaneous backlog instead of an average, as senders that count marks
+//! The threshold applies to the instantaneous backlog, not to an average, as senders that count marks
 //! require (Alizadeh and others, "Data Center TCP", 2010, section 3.1). Packets without ECN pass and are
 //! subject to the limit only.
 
@@ -47,7 +47,7 @@ impl Discipline for Options {
     }
 }
 
-/// Marks packets that find this backlog or more.
+/// AQM algorithm that marks packets which arrive at this backlog or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Threshold(pub Room);
 

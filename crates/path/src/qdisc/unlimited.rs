@@ -1,11 +1,11 @@
-//! Unlimited first-in first-out queue.
+//! Unlimited FIFO queue, the default discipline; it has no scenario options.
 
 use super::{Discard, Discipline, Queue, QueueSpec, Room, QueueSite};
 use base::shape::{Shape, TableShape, Values, Variant, table};
 
 static TABLE: TableShape = table("unlimited", "No parameters.", &[]);
 
-/// No options.
+/// The discipline, without options.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options;
 
