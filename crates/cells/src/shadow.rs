@@ -1,9 +1,10 @@
-//! Shadow fading: correlated log-normal fields on the torus (Gudmundson 1991; 3GPP TR 25.942 for the site correlation).
+//! Shadow fading: correlated log-normal fields on the torus (Gudmundson 1991; 3GPP TR 25.942 for the site
+//! correlation).
 //!
-//! One field common to all sites and one per site, sampled on a grid of 256 by 256 points over the rhombus.
-//! The correlation is exp(-d / dc) in every direction. The fields are generated in the frequency domain, so
-//! that they are periodic on the torus. Values between points are interpolated and rescaled to constant variance.
-//! All mobiles at a position see equal values.
+//! Shadow fading of a site is the sum of a field common to all sites and a field of the site. Fields are sampled on
+//! a grid of 256 by 256 points over the rhombus. The correlation is exp(-d / dc) in every direction. Fields are
+//! generated in the frequency domain, so that they are periodic on the torus. Values between points are
+//! interpolated and rescaled to constant variance. Mobiles at the same position have equal values.
 
 use crate::geometry::{Layout, Place};
 use base::rng::Stream;
@@ -14,14 +15,15 @@ const POINTS: usize = 256;
 /// Shadow fading fields of one repetition.
 #[derive(Clone, Debug)]
 pub struct Shadow {
-    /// Values of the common field and of the sites: [`Shadow::width`] numbers per point.
+    /// Values of variance 1, point after point: the common field, then the field of each site.
     fields: Vec<f32>,
+    /// Number of fields: sites plus 1.
     width: usize,
-    /// Points per unit of lattice coordinates.
+    /// Grid points per unit of lattice coordinates.
     scale: f32,
     /// Standard deviation of the common field and of a site's own field, dB.
     weight: [f32; 2],
-    /// Correlation of neighbouring points along a1, a2, and both diagonals of a mesh.
+    /// Correlation of adjacent grid points: along a1, along a2, over the long and over the short diagonal.
     mesh: [f32; 4],
 }
 
@@ -32,8 +34,7 @@ impl Shadow {
         let width = layout.sites() + 1;
         let mut fields = vec![0.0; POINTS * POINTS * width];
         let step = f64::from(layout.distance) * f64::from(layout.side) / POINTS as f64;
-        // Interpolation smooths, so that the grid has a shorter decorrelation distance than the interpolated
-        // values.
+        // Interpolation increases the decorrelation distance, so that the grid has a shorter one.
         let dc = step * grid_distance(dc / step);
         if sigma_db > 0.0 {
             let spectrum = spectrum(step, dc);
@@ -57,7 +58,7 @@ impl Shadow {
         }
     }
 
-    /// Shadow fading of each site at a position, dB of loss.
+    /// Shadow fading of each site at a position, as a loss in dB.
     pub fn at(&self, place: Place, into: &mut [f32]) {
         let (x, y) = (place.u * self.scale, place.v * self.scale);
         let (i, j) = (x as usize, y as usize);
@@ -79,8 +80,8 @@ impl Shadow {
     }
 }
 
-/// Decorrelation distance of the grid for which interpolated values have correlation 1/e at `dc` on average;
-/// both in grid steps.
+/// Decorrelation distance of the grid values with which interpolated values at distance `dc` have the correlation
+/// 1/e, on average over positions and directions; both distances in grid steps.
 fn grid_distance(dc: f64) -> f64 {
     let read_at_dc = |grid: f64| {
         let rho = |u: f64, v: f64| libm::exp(-libm::sqrt(u * u + u * v + v * v) / grid);
@@ -117,7 +118,7 @@ fn grid_distance(dc: f64) -> f64 {
     high
 }
 
-/// Square root of the power spectrum of exp(-d / dc) on the torus: transform of the correlation.
+/// Amplitude spectrum on the torus for the correlation exp(-d / dc): square root of its Fourier transform.
 fn spectrum(step: f64, dc: f64) -> Vec<f64> {
     let n = POINTS as f64;
     let mut plane: Vec<(f64, f64)> = (0..POINTS * POINTS)
@@ -136,7 +137,7 @@ fn spectrum(step: f64, dc: f64) -> Vec<f64> {
     plane.into_iter().map(|(re, _)| libm::sqrt(re.max(0.0)) / n).collect()
 }
 
-/// Two independent fields of variance 1, as real and imaginary part.
+/// Draws two independent fields of variance 1, as real and imaginary part.
 fn field(spectrum: &[f64], stream: &mut Stream) -> Vec<(f64, f64)> {
     let mut plane: Vec<(f64, f64)> = spectrum
         .iter()
@@ -156,7 +157,7 @@ pub(crate) fn normal_pair(stream: &mut Stream) -> (f64, f64) {
     (radius * libm::cos(angle), radius * libm::sin(angle))
 }
 
-/// Two-dimensional discrete Fourier transform.
+/// Two-dimensional discrete Fourier transform in place, rows and then columns.
 fn transform_plane(plane: &mut [(f64, f64)]) {
     let roots: Vec<(f64, f64)> = (0..POINTS)
         .map(|k| {
@@ -177,7 +178,7 @@ fn transform_plane(plane: &mut [(f64, f64)]) {
     }
 }
 
-/// Cooley-Tukey with radix 2, in place.
+/// Fast Fourier transform in place (Cooley and Tukey, radix 2); `roots` are the complex roots of unity.
 fn transform(x: &mut [(f64, f64)], roots: &[(f64, f64)]) {
     let n = x.len();
     let shift = usize::BITS - n.trailing_zeros();
@@ -210,7 +211,7 @@ mod tests {
     use crate::geometry::Reuse;
     use base::rng::Seed;
 
-    /// EG-03: deviation 6 dB, correlation 1/e at 50 m, 0.5 between sites.
+    /// EG-03: standard deviation 6 dB, correlation 1/e at 50 m, correlation 0.5 between sites.
     #[test]
     fn eg_03_shadowing_has_its_deviation_and_correlations() {
         let layout = Layout::new(5, &Radio::default(), Reuse::R1x3);
