@@ -155,7 +155,7 @@ fn unneeded_carried(verdicts: &[Retransmission], ledgers: &[&Ledger]) -> usize {
     verdicts.iter().filter(|v| v.unneeded && !queued.contains(&v.ordinal)).count()
 }
 
-/// Longest of these idle intervals, less the time in which a gate was closed.
+/// Longest interval of `silences`, without the time in which a gate was closed.
 pub(crate) fn longest_silence(model: &Model, silences: &[(Time, Time)], seed: Seed) -> Span {
     let Some(&(_, end)) = silences.last() else { return Span::ZERO };
     let mut closed: Vec<(Time, Time)> =

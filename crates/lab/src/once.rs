@@ -22,7 +22,7 @@ pub struct Options {
     pub shuffle_ties: Option<u64>,
 }
 
-/// Wake-ups between two checks whether the run is over.
+/// Number of wake-ups between two checks whether all workloads are done.
 pub(crate) const LOOK_EVERY: u32 = 16;
 
 /// Runs repetition `repetition` of a model.
@@ -41,8 +41,8 @@ pub fn run_until_stopped(
     run_while(model, repetition, tracer, options.shuffle_ties, &|| !stop.load(Ordering::Relaxed))
 }
 
-/// [`run_until_stopped`] for a model whose missing parts `attach` adds to the network. `goes_on` ends the run
-/// early.
+/// [`run_until_stopped`] for a model whose missing endpoints `attach` adds to the network. The run ends early when
+/// `goes_on` returns false.
 ///
 /// # Errors
 /// Errors of `attach`.

@@ -1,8 +1,8 @@
 //! Run loop of one repetition under any clock: build, start, drive, drain, evaluate.
 //!
-//! A [`Clock`] implements what differs: real time (`emulate`), or real kernels in virtual time (`uml`).
-//! Virtual time with models only (`once`) has the same phases, so that a scenario has one meaning under all
-//! clocks.
+//! A [`Clock`] attaches the endpoints outside of the model and advances time: real time (`emulate`), or real
+//! kernels in virtual time (`uml`). Virtual time with models only (`once`) has the same phases, so that metrics
+//! have the same definitions under all clocks.
 
 use crate::measure::{self, FlowMeasures};
 use base::event::Category;

@@ -1,6 +1,7 @@
-//! Metrics of workloads of requests, pages, messages or datagrams: times at the ends, and cost in packets.
+//! Metrics of workloads of requests, pages, messages or datagrams: response times, page times, message delays,
+//! jitter, and segments sent, retransmitted and dropped.
 //!
-//! Costs are summed over both directions where both carry data.
+//! Counters of segments are sums over both directions, because both can carry data.
 
 use crate::measure::{Counted, FlowMeasures, Tally};
 use base::rng::Seed;

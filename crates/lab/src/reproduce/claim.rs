@@ -21,7 +21,7 @@ pub struct ExpressionError(pub(super) String);
 
 /// Source of the quantities in a claim's expressions.
 pub trait Cells {
-    /// Values of a quantity by repetition in the cell with these labels. The error is a sentence.
+    /// Values of a quantity by repetition in the cell with these labels. The error is a message for the reader.
     fn values(&self, quantity: &str, labels: &[&str]) -> Result<Vec<Option<f64>>, String>;
 }
 

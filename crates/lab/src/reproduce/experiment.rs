@@ -316,7 +316,8 @@ pub struct Claim {
     /// Comparisons that do not hold, with the values of both sides and the reason.
     #[serde(default)]
     pub differs: Vec<Failure>,
-    /// Departure of the test from that of the catalogue; `equal` without one.
+    /// Difference between the test and the catalogue's test, in words; `equal` if there is none, `None` if they
+    /// were not compared.
     pub letter: Option<String>,
     /// The claim holds if a single repetition satisfies the test.
     #[serde(default)]
