@@ -125,7 +125,7 @@ pub(crate) enum Event {
     Started { mobile: u32, way: u8, generation: u32 },
     /// An acknowledgement report reaches the sender, with mean and deviation of quality and C/I, dB.
     Report { mobile: u32, way: u8, generation: u32, report: Report, quality: Option<[f32; 3]> },
-    /// The hold time of an idle TBF ends.
+    /// The hold time of an idle TBF ends; [`crate::config::Mac::hold`].
     Held { mobile: u32, way: u8, generation: u32 },
     /// The outage of a cell change ends: the mobile has access to its new cell.
     Arrived { mobile: u32 },

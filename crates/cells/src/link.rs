@@ -75,7 +75,7 @@ impl Link {
             evm: libm::pow(10.0, -config.evm_db / 10.0) as f32,
             combines: config.incremental_redundancy,
             headers: config.header_errors,
-            // The header's code is stronger than that of the data: its threshold is 1 dB below MCS-1 or MCS-5.
+            // The header has a stronger code than the data: its threshold is 1 dB below MCS-1 or MCS-5.
             header: [curves.awgn[0][0] as f32 - 1.0, curves.awgn[4][0] as f32 - 1.0],
             average: std::array::from_fn(|s| [(average[s][0] - shift(s)) as f32, average[s][1] as f32]),
             gain: std::array::from_fn(|s| curves.gain[s].map(|g| g as f32)),
@@ -315,8 +315,8 @@ mod tests {
         Link::new(&config, &Curves::built_in())
     }
 
-    /// EG-07: decisions by average curves equal those of the logistic function, draw by draw, for any number
-    /// of transmissions.
+    /// EG-07: for each draw and any number of transmissions, the decision by average curves equals the decision by
+    /// the logistic function.
     #[test]
     fn eg_07_average_curves_decide_by_the_logistic_law() {
         let link = link(|_| ());

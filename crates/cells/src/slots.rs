@@ -78,7 +78,7 @@ impl Turns {
         self.members.get(slot * self.room + list.turn as usize).copied()
     }
 
-    /// Next mobile in turn that is ready; moves the turn behind it. `None` if no mobile on the timeslot is ready.
+    /// Next ready mobile in round-robin order; the turn passes to the mobile after it. `None` if no mobile is ready.
     #[inline]
     pub(crate) fn next(&mut self, slot: usize, mut ready: impl FnMut(u32) -> bool) -> Option<u32> {
         let List { length, turn } = self.lists[slot];

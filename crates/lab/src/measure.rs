@@ -179,9 +179,9 @@ pub(crate) fn longest_silence(model: &Model, silences: &[(Time, Time)], seed: Se
 pub(crate) struct Counted<'a> {
     pub(crate) from: EndReport,
     pub(crate) to: EndReport,
-    /// Ledgers of the data direction and of the reverse direction, then those of further network paths.
+    /// Ledgers of the data direction and the reverse direction, then of both directions of further network paths.
     pub(crate) ledgers: Vec<&'a Ledger>,
-    /// When the workload started.
+    /// Start of the workload.
     pub(crate) start: Time,
     /// Present time, at most the limit.
     pub(crate) now: Time,

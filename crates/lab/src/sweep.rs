@@ -59,9 +59,9 @@ pub struct Prepared {
 /// Progress of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Finished repetitions, those of a resumed run included.
+    /// Number of finished repetitions, including repetitions of earlier runs in the folder.
     pub done: u64,
-    /// Total repetitions.
+    /// Number of repetitions of the sweep.
     pub total: u64,
 }
 
@@ -235,7 +235,7 @@ pub(crate) fn on_all_threads<T: Sync, R: Send>(
 /// Result of [`Sweep::run_kept`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SweepResult {
-    /// Finished repetitions, those of earlier runs included.
+    /// Number of finished repetitions, including repetitions of earlier runs in the folder.
     pub done: u64,
     /// True if all repetitions are finished.
     pub complete: bool,

@@ -127,7 +127,7 @@ pub fn is_current(cache: &Path, name: &str) -> bool {
     kernel.is_file() && made.trim() == recipe()
 }
 
-/// File beside a kernel in the cache with the hash of its options.
+/// File in a kernel's folder of the cache with the hash of the kernel's options.
 const RECIPE: &str = "options";
 
 /// Path of a kernel of this name.

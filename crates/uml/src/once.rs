@@ -395,7 +395,7 @@ fn remotes(model: &Model, world: &mut World, seed: Seed) -> Vec<[Option<ElementI
     all
 }
 
-/// Ends of workloads that run in the network: those of models, and those that use a kernel's connections.
+/// Ends of the workloads that run in the network: workloads of models, and workloads that use a kernel's connections.
 fn hosts(model: &Model, world: &World, remotes: &[[Option<ElementId>; 2]]) -> Vec<Ends> {
     let flows = model.flows.iter().zip(&world.flows).zip(remotes);
     // For bulk data with a duration or without limit, the writing kernel determines the end.
@@ -433,7 +433,7 @@ fn task_result(kernel_node: &KernelNode) -> Result<TaskResult, Error> {
     Ok(TaskResult::read(&text(kernel_node, "told")?))
 }
 
-/// Adds the counters of one flow end; `TCP_INFO` is that of the sender.
+/// Adds the kernel counters of one flow end; for the sender also the `TCP_INFO` samples.
 fn note(
     facts: &mut FlowFacts,
     kernel_node: &KernelNode,

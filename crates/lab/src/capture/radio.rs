@@ -184,7 +184,7 @@ impl CellWriter<'_> {
     /// Octets of a radio block.
     fn block(&mut self, entry: &Entry, usf: u8, tlli: u32, comment: &mut String) -> Vec<u8> {
         let tfi = entry.user % 32;
-        // The polled answer comes 3 to 6 block periods later (RRBP 0 to 3).
+        // The reply to a poll is sent 3 to 6 block periods later (RRBP 0 to 3).
         let poll = entry.poll.and_then(|after| after.checked_sub(3)).map(|code| code as u8 & 3);
         match &entry.what {
             EntryContent::Data { scheme, blocks, cv } => {

@@ -1,7 +1,7 @@
 //! Results of an experiment's scenarios by cell label, flow, metric and repetition; probes measured on
 //! request.
 //!
-//! The labels of a cell are those of its case, then those of its position in the scenario's grid.
+//! A cell has the labels of its case, then one label for each axis of the scenario's grid.
 
 use super::ReproduceError;
 use super::claim::Cells;

@@ -214,7 +214,7 @@ impl Association {
     }
 
     //= RFC 9260 section 6.3.2, R2 and R3
-    /// Stops the T3-rtx timer of a path without outstanding data, and restarts that of a path whose oldest
+    /// Stops the T3-rtx timer of each path without outstanding data, and restarts the timer of each path whose oldest
     /// chunk was acknowledged.
     fn restart_timers(&mut self, io: &mut Io<'_, Packet>, newly: &Newly) {
         let forwards = self.advanced > self.una;

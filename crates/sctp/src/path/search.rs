@@ -9,7 +9,7 @@
 //! leaves the method open). Sizes are multiples of four bytes, like chunks.
 //!
 //! Departures: the MTU of a router's report is used at once, and then confirmed by a probe of this size. After a
-//! black hole, the base size is the smaller one of BASE_PLPMTU and the path MTU so far.
+//! black hole, the base size is the smaller one of BASE_PLPMTU and the last path MTU.
 
 use base::{Span, Time};
 
@@ -91,7 +91,7 @@ impl Search {
         self.sent
     }
 
-    /// Starts the search after connectivity was confirmed: the next probe is due.
+    /// Starts the search after connectivity was confirmed: the first probe is sent 1 ns later.
     pub(crate) fn start(&mut self, now: Time) {
         self.due = now + Span::from_nanos(1);
     }

@@ -333,8 +333,8 @@ mod tests {
         assert!(gone.len() > 300, "{}", gone.len());
     }
 
-    /// Half a million messages of 1 B behind a link that sends none: a search through all messages for each message
-    /// would be 10^11 steps.
+    /// Half a million messages of 1 B while nothing is sent: a search through all messages for each message would be
+    /// 10^11 steps.
     #[test]
     fn many_messages_that_wait_cost_nothing_each_time() {
         let mut outbound = Outbound::new(1);
