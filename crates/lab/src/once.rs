@@ -76,8 +76,8 @@ fn run_while(
     Running::new(model, repetition, tracer, shuffle_ties).judged(goes_on)
 }
 
-/// Runs a repetition to its end. `each` is called whenever `full` returns true, and at the end; its error
-/// ends the repetition.
+/// Runs a repetition to its end. `each` is called whenever `full` returns true, and at the end of workloads and
+/// drain; an error of `each` ends the repetition.
 pub(crate) fn run_in_parts<E>(
     running: &mut Running<'_>,
     full: &mut dyn FnMut(&Network) -> bool,
@@ -126,8 +126,8 @@ impl<'m> Running<'m> {
         &mut self.run.world
     }
 
-    /// Runs until every workload is done or the limit is reached. Returns false if `stopped` ended it
-    /// earlier; a further call continues.
+    /// Runs until every workload is done or the limit is reached. Returns false if `stopped` ended the run earlier; a
+    /// further call continues.
     pub(crate) fn work(&mut self, stopped: &mut dyn FnMut(&Network) -> bool) -> bool {
         let (limit, pending, mut halted) = (self.run.limit, &mut self.pending, false);
         // With background load the run ends at the exact wake-up, so that its results do not depend on how
@@ -145,8 +145,8 @@ impl<'m> Running<'m> {
         !halted
     }
 
-    /// Closes background loads and runs until no packet is in flight. Returns false if `stopped` ended it
-    /// earlier; a further call continues.
+    /// Closes background loads. If all workloads are done, runs until no packet is in flight. Returns false if
+    /// `stopped` ended the drain earlier; a further call continues.
     pub(crate) fn drain(&mut self, stopped: &mut dyn FnMut(&Network) -> bool) -> bool {
         let run = &mut self.run;
         let end = *self.drained.get_or_insert_with(|| {
