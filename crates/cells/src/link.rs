@@ -1,4 +1,5 @@
-//! Link-to-system interface: decision which RLC blocks of a radio block arrive.
+//! Link-to-system interface: quality of a radio block, and decision whether header and RLC blocks are decoded, with
+//! incremental redundancy.
 //!
 //! The SINR of each burst, lowered by the receiver's implementation loss, is mapped to mutual information.
 //! The mean over the bursts of an RLC block and over its combined transmissions is mapped back to an

@@ -1,4 +1,4 @@
-//! Motion of mobiles: position on the torus, levels of all cells, selection of the serving cell.
+//! Motion of mobiles: position on the torus, measured levels of all cells, reselection of the serving cell.
 //!
 //! A mobile moves in a straight line; every 20 m it turns with a given probability by a uniform angle (UMTS
 //! 30.03 vehicular). At each measurement it averages the levels of all cells. If other cells are stronger by the

@@ -1,4 +1,5 @@
-//! Elementary functions in single precision by polynomials, and keyed hashes.
+//! Elementary functions in single precision by polynomials (log2, exp2, decibels, angle of a vector), and keyed
+//! hashes for random draws.
 //!
 //! Only `+ - * /`, comparisons and bit operations, so that results are equal on all platforms and loops vectorise.
 //! Maximum errors over the range of the test, which has wider limits: log2 2e-6, exp2 2e-7 relative, angle 2e-5 rad.

@@ -1,5 +1,5 @@
-//! Block period (20 ms tick) of a network of cells: due events, measurements, selection of radio blocks by all cells,
-//! SINR, decoding of all blocks, polls and reports.
+//! Block period (20 ms tick) of a network of cells: scheduled events, measurements, selection of radio blocks by
+//! all cells, SINR, decoding of all blocks, polls and reports.
 //!
 //! First every cell selects its radio blocks, so that all transmitted powers are known; then every block is decoded.
 //! Results do not depend on the order of cells. Random draws are keyed by (seed, tick, cell, slot, direction).

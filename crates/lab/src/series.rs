@@ -1,4 +1,5 @@
-//! Time series of one repetition: congestion window, RTT, queue length, radio state.
+//! Time series of one repetition: congestion window, RTT and RTO, acknowledged bytes, timeouts, queue lengths, drops,
+//! states of state machines, gate closures.
 //!
 //! A sample is valid from its time until the next sample of the same series and subject. Queue lengths are computed
 //! from enqueue, service and drop events; states from state events; gate closures from the random streams of the run.

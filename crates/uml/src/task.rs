@@ -96,7 +96,7 @@ pub struct Bulk {
     pub bytes: Option<u64>,
     /// Interval of `TCP_INFO` samples; none: only at the end.
     pub look: Option<Span>,
-    /// Whether it reads only on request ([`crate::workload_protocol`]).
+    /// Whether this end reads only on request ([`crate::workload_protocol`]).
     pub slowly: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Verdicts on published values against measured ones.
+//! Comparison of published values with measured values: tolerances, verdicts, known differences, quantiles, values
+//! measured with kernels.
 //!
 //! The tolerance is the larger of a fixed part and the difference that chance explains with the numbers of
 //! repetitions of the published and the measured mean.
