@@ -1,8 +1,9 @@
-//! Link adaptation and power control (3GPP TS 45.008 sections 10.2.3 and 10.2; TS 44.060 sections 10.4.10a, 12.13).
+//! Link adaptation and power control: averages of link quality, choice of the coding scheme by expected rate or C/I
+//! bands, downlink power toward a target C/I, open-loop uplink power.
 //!
-//! The receiver averages mean and spread of the quality of its radio blocks; each report carries them to the
-//! sender. The scheme of highest expected rate accounts for all transmissions that incremental redundancy
-//! combines.
+//! Sources: 3GPP TS 45.008 sections 10.2 and 10.2.3; TS 44.060 sections 10.4.10a and 12.13. The receiver averages
+//! the quality of its radio blocks (mean and standard deviation, dB); each report carries both to the sender. The
+//! expected rate of a scheme includes the retransmissions that incremental redundancy combines.
 
 use crate::config::Config;
 use crate::curve::{Curves, SCHEMES, Tables};
@@ -12,11 +13,11 @@ use radio::coding::Scheme;
 /// Parameters of link adaptation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adaptation {
-    /// Rule.
+    /// Rule that chooses the coding scheme.
     pub rule: Rule,
-    /// Weight of the newest block in the averages.
+    /// Weight of the newest radio block in the averages of quality, 0 to 1.
     pub forget: f64,
-    /// Standard deviation of a report's error, dB.
+    /// Standard deviation of the measurement error in a report, dB.
     pub error_db: f64,
     /// Coding scheme before the first report.
     pub initial: Scheme,
@@ -29,7 +30,7 @@ base::named! {
     pub enum Rule {
         /// Highest expected rate, given mean and spread of the quality.
         Throughput = "throughput",
-        /// Bands of C/I with hysteresis, as in the defaults of an open PCU.
+        /// Bands of C/I with hysteresis, as in the defaults of an open-source PCU (packet control unit).
         Thresholds = "thresholds",
         /// Constant: the initial scheme.
         Fixed = "fixed",
@@ -53,9 +54,9 @@ impl Default for Adaptation {
 pub enum PowerControl {
     /// Constant: maximum power.
     None,
-    /// Target C/I in dB, approached by at most 2 dB per report, within this range in dB below the maximum.
+    /// Target C/I in dB, and range of the power in dB below the maximum. A report changes the power by at most 2 dB.
     Target(f64, f64),
-    /// Open loop: P = Gamma0 - Gamma - alpha (C + 48) dBm with Gamma0 = 39; C is the received level.
+    /// Open loop: P = Gamma0 - Gamma - alpha (C + 48) dBm with Gamma0 = 39; C is the received level in dBm.
     OpenLoop {
         /// Alpha, 0 to 1.
         alpha: f64,
@@ -65,12 +66,14 @@ pub enum PowerControl {
 }
 
 impl PowerControl {
-    /// Downlink: block error rate of MCS-9 is 10 % at 24 dB C/I with hopping; 3 dB of margin.
+    /// Default downlink rule. The target is 3 dB above 24 dB, taken as the C/I at which the block error rate of MCS-9
+    /// is 10 % with hopping.
     pub const DOWN: PowerControl = PowerControl::Target(27.0, 10.0);
-    /// Uplink.
+    /// Default uplink rule.
     pub const UP: PowerControl = PowerControl::OpenLoop { alpha: 0.6, gamma: 26.0 };
 
-    /// Next level in dB below the maximum, after a report of `ci_db`.
+    /// Next power relative to the maximum, dB (0 or negative), after a report of `ci_db`. Only
+    /// [`PowerControl::Target`] changes `level_db`.
     #[inline]
     pub fn after_report(self, level_db: f32, ci_db: f32) -> f32 {
         match self {
@@ -81,7 +84,8 @@ impl PowerControl {
         }
     }
 
-    /// Level in dB below the maximum, at a received level in dBm.
+    /// Power relative to the maximum, dB (0 or negative), at a received level in dBm; `largest_dbm` is the maximum
+    /// power.
     pub fn open_loop(self, level_dbm: f32, largest_dbm: f32) -> f32 {
         match self {
             PowerControl::OpenLoop { alpha, gamma } => {
@@ -98,39 +102,43 @@ impl PowerControl {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Forget {
     weight: f32,
-    /// Number of blocks from which the weight applies; the first blocks have equal weights.
+    /// Number of earlier blocks from which `weight` applies; the first blocks have equal weights.
     from: u32,
 }
 
 impl Forget {
     pub(crate) fn new(weight: f32) -> Forget {
-        // From here on 1 / (blocks + 1) is less than the weight.
+        // With `from` or more earlier blocks, 1 / (blocks + 1) is less than the weight.
         Forget { weight, from: ((1.0 / weight) as u32).saturating_add(1) }
     }
 
-    /// Weight of a block after `blocks` others.
+    /// Weight of a block after `blocks` earlier blocks.
     #[inline(always)]
     fn weight(self, blocks: u32) -> f32 {
         if blocks >= self.from { self.weight } else { self.weight.max(1.0 / (blocks + 1) as f32) }
     }
 }
 
-/// Mean and spread of a link's quality, at the receiver, and at the sender by its last report.
+/// Running averages of a link's quality at the receiver, and the sender's values from the last report.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Quality {
+    /// Mean of the quality, dB.
     mean: f32,
+    /// Mean of the squared quality, dB squared.
     square: f32,
+    /// Mean of the C/I, dB.
     ci: f32,
+    /// Radio blocks averaged.
     blocks: u32,
-    /// As reported: mean, deviation, C/I, dB.
+    /// Values of the last report: mean and standard deviation of the quality, mean C/I, all in dB.
     pub(crate) reported: Option<[f32; 3]>,
 }
 
 impl Quality {
     pub(crate) const NEW: Quality = Quality { mean: 0.0, square: 0.0, ci: 0.0, blocks: 0, reported: None };
 
-    /// Adds a radio block with its quality and its C/I in dB.
+    /// Adds a radio block with quality `x` and C/I `ci`, both in dB.
     #[inline]
     pub(crate) fn block(&mut self, x: f32, ci: f32, forget: Forget) {
         if self.blocks == 0 {
@@ -150,31 +158,35 @@ impl Quality {
         self.blocks
     }
 
-    /// Averaged C/I, dB; none before the first block.
+    /// Averaged C/I, dB; `None` before the first block.
     pub(crate) fn ci(&self) -> Option<f32> {
         (self.blocks > 0).then_some(self.ci)
     }
 
-    /// Content of a report, with `error` dB added.
+    /// Values of a report: mean and standard deviation of the quality, mean C/I, dB. The measurement error `error` dB
+    /// is added to both means. `None` before the first block.
     pub(crate) fn report(&self, error: f32) -> Option<[f32; 3]> {
         let spread = libm::sqrtf((self.square - self.mean * self.mean).max(0.0));
         (self.blocks > 0).then_some([self.mean + error, spread, self.ci + error])
     }
 }
 
-/// Steps of the table of chosen schemes.
+/// Mean quality in the table of best schemes: lowest value and step in dB, number of steps.
 const MEAN: (f32, f32, usize) = (-12.0, 0.5, 70);
+/// Standard deviation of the quality in the table of best schemes: step in dB, number of steps from 0.
 const SPREAD: (f32, usize) = (1.0, 10);
 
-/// Choice of coding schemes.
+/// Choice of the coding scheme from reported quality, by a precomputed table.
 #[derive(Clone, Debug)]
 pub struct Chooser {
     adaptation: Adaptation,
-    /// Index of the best scheme, by mean and spread.
+    /// Index of the scheme with the highest expected rate, by steps of mean and standard deviation. Empty unless the
+    /// rule is [`Rule::Throughput`].
     best: Vec<u8>,
 }
 
-/// Bands of C/I in dB: one scheme lower below the first number, one higher above the second.
+/// Band of C/I of each scheme, dB: with a C/I less than the first number the next lower scheme is chosen, with one
+/// greater than the second number the next higher scheme.
 const BANDS: [(f32, f32); SCHEMES] = [
     (-99.0, 6.0),
     (5.0, 8.0),
@@ -191,7 +203,7 @@ impl Chooser {
     /// Chooser for a configuration.
     pub fn new(config: &Config, link: &Link) -> Chooser {
         let adaptation = config.adaptation;
-        let loss_db = link.measured_loss_db(); // quality is reported with the loss of MCS-9
+        let loss_db = link.measured_loss_db(); // Reported quality includes the loss of MCS-9.
         let mut best = Vec::new();
         if adaptation.rule == Rule::Throughput {
             for m in 0..MEAN.2 {
@@ -209,7 +221,7 @@ impl Chooser {
         Chooser { adaptation, best }
     }
 
-    /// Coding scheme after a report.
+    /// Coding scheme after a report; `before` is the present scheme. Without a report, the initial scheme.
     #[inline]
     pub(crate) fn choose(&self, reported: Option<[f32; 3]>, before: Scheme) -> Scheme {
         let Some([mean, spread, ci]) = reported else { return self.adaptation.initial };
@@ -240,13 +252,14 @@ impl Chooser {
     }
 }
 
-/// Expected octets per radio block of MCS `k + 1`, at an effective SINR (without implementation loss) of this
-/// mean and deviation in dB. With redundancy: over 1 + P1 + P2 + ... transmissions with independent quality.
+/// Expected octets per radio block of MCS `k + 1`. `mean` and `spread` are mean and standard deviation, dB, of the
+/// effective SINR before implementation loss. With incremental redundancy the octets are divided by the mean number
+/// of transmissions, 1 + P1 + P2 + ..., where Pn is the error rate after n transmissions of independent quality.
 fn expected_rate(config: &Config, tables: &Tables, k: usize, mean: f64, spread: f64) -> f64 {
     let scheme = Scheme::EGPRS[k];
     let loss = config.receiver.loss_db(k as u8 + 1);
     let octets = f64::from(scheme.payload()) * f64::from(scheme.properties().rlc_blocks);
-    // A block on two bursts sees more of the spread than a whole radio block.
+    // The mean over two bursts has a larger standard deviation than the mean over four.
     let spread = if scheme.properties().bursts == 2 { 1.2 * spread } else { spread };
     let back_off = if k < 4 { config.radio.backoff_db } else { 0.0 };
     let over_spread = |n: u32, failing: &dyn Fn(f64) -> f64| {
@@ -268,15 +281,16 @@ fn expected_rate(config: &Config, tables: &Tables, k: usize, mean: f64, spread: 
     if !config.incremental_redundancy {
         return octets * heard * (1.0 - fail(1));
     }
-    // A dual block is retransmitted with the single scheme of its payload at lower quality, which carries
-    // half of it.
+    // At lower quality, an RLC block of MCS-7 to MCS-9 is retransmitted by a scheme with one RLC block per radio
+    // block, which takes up to twice the radio blocks: a factor of 1.3 on average.
     let cost = if scheme.is_dual() { 1.3 } else { 1.0 };
     let last = fail(8);
     let again: f64 = (1..8).map(fail).sum::<f64>() + last / (1.0 - last).max(1e-3);
     octets * heard / (1.0 + cost * again)
 }
 
-/// Best mean rate of a link per timeslot, kbit/s, by the expectation of link adaptation.
+/// Highest expected rate among all schemes, kbit/s per timeslot. `mean_db` and `spread_db` are mean and standard
+/// deviation of the effective SINR before implementation loss.
 pub fn best_rate(config: &Config, curves: &Curves, mean_db: f64, spread_db: f64) -> f64 {
     let link = Link::new(config, curves);
     let rate = |k| expected_rate(config, &link.tables, k, mean_db, spread_db);

@@ -1,9 +1,10 @@
-//! Interference: powers on the air in a block period, and the SINR of each burst.
+//! Interference between cells: transmitted powers and hopping carriers of a block period, and the SINR of each radio
+//! block or burst.
 //!
-//! A radio block reads one row of gains and one of powers, and for each burst a row of masks and one of
-//! fades. The powers of a timeslot and the masks of all carriers fit into the first-level cache. Cells
-//! interfere only in bursts in which hopping puts them on one carrier. Fades depend on mobile, carrier and
-//! position, so that variants of a scenario have equal fades.
+//! The SINR of a radio block is computed from one row of gains and one of powers, and for each burst a row of masks
+//! and one of fading gains. The powers of a timeslot and the masks of all carriers fit into the first-level cache.
+//! Cells interfere only in bursts in which hopping assigns them the same carrier. Fading gains depend on mobile,
+//! carrier and distance moved, so that variants of a scenario have equal gains.
 
 use crate::config::{Config, Hopping, Interface};
 use crate::curve::Draw;
@@ -21,35 +22,38 @@ const LIGHT: f64 = 299_792_458.0;
 /// Duration of a TDMA frame, s.
 const FRAME: f64 = 60.0 / 13_000.0;
 
-/// An uplink block on the air.
+/// An uplink radio block in transmission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UpBlock {
     pub(crate) mobile: u32,
+    /// Serving cell.
     pub(crate) cell: u32,
+    /// Transmitted power as a ratio to the maximum.
     pub(crate) power: f32,
 }
 
-/// State of the air in one block period.
+/// Powers and carriers of all transmissions in one block period.
 pub(crate) struct Medium {
-    /// Rows of the tape for the lanes of a group.
+    /// Rows of [`WIDTH`] lanes (cells) per frequency group.
     chunks: usize,
     slots: usize,
     carriers: usize,
     hopping: Hopping,
     interface: Interface,
-    /// [group][slot][lane]: transmitted power relative to the maximum, by rows of the tape.
+    /// Transmitted downlink power as a ratio to the maximum, by [group][slot][lane].
     powers: Vec<Row<f32>>,
-    /// [group][burst][carrier][lane]: all bits set if the cell uses the carrier.
+    /// By [group][burst][carrier][lane]: all bits set if the cell uses the carrier in the burst, otherwise 0.
     masks: Vec<Row<u32>>,
     /// Carrier of each cell in each burst.
     carrier: Vec<[u8; BURSTS]>,
     /// Uplink blocks by [group][slot].
     up: Vec<Vec<UpBlock>>,
-    /// Noise relative to the maximum power, downlink and uplink.
+    /// Noise as a ratio to the maximum power, downlink and uplink; antenna gains are included in the power.
     noise: [f32; 2],
+    /// Constant SINR of each burst as a ratio, in place of interference, noise and fading.
     fixed: Option<f32>,
     tape: Arc<FadingTable>,
-    /// For each mobile: movement in rows of the tape per frame, in 1/65536, and the key of its fades.
+    /// For each mobile: movement per TDMA frame, in 1/65536 of a row of the fading table, and key of its fading.
     fades: Vec<(u64, u64)>,
     seed: u64,
 }
@@ -65,7 +69,7 @@ impl Medium {
             (speed.max(r.least_speed) * FRAME / wavelength * ROWS_PER_WAVELENGTH * 65_536.0) as u64
         };
         let chunks = layout.row / WIDTH;
-        // With one carrier, all cells of a group use it in every burst.
+        // A single carrier is used by all cells of its group in every burst.
         let alone = if carriers == 1 { u32::MAX } else { 0 };
         Medium {
             chunks,
@@ -88,11 +92,11 @@ impl Medium {
         }
     }
 
-    /// Clears the air and draws the carriers for a block period.
+    /// Removes the transmissions of the previous block period, and draws the carriers of the bursts of `tick`.
     pub(crate) fn clear(&mut self, layout: &Layout, tick: Tick) {
         self.powers.fill(Row([0.0; WIDTH]));
         self.up.iter_mut().for_each(Vec::clear);
-        // Averages know neither fades nor carriers.
+        // One carrier needs no masks, and average curves do not use them.
         if self.carriers == 1 || self.interface == Interface::Average {
             return;
         }
@@ -111,20 +115,20 @@ impl Medium {
                     let (group, lane) = layout.lane[cell];
                     let row = self.mask_row(group as usize, burst, carrier) + lane as usize / WIDTH;
                     self.masks[row].0[lane as usize % WIDTH] = u32::MAX;
-                    // Sectors of a site hop in step and never collide.
+                    // The sectors of a site hop with a constant offset, so that they never use the same carrier.
                     carrier = if carrier + 1 == self.carriers { 0 } else { carrier + 1 };
                 }
             }
         }
     }
 
-    /// First row of masks for a group's carrier in a burst.
+    /// Index of the first row in `masks` of a group's carrier in a burst.
     #[inline(always)]
     fn mask_row(&self, group: usize, burst: usize, carrier: usize) -> usize {
         ((group * BURSTS + burst) * self.carriers + carrier) * self.chunks
     }
 
-    /// Adds the transmission of a cell on a timeslot with this power.
+    /// Adds the transmission of a cell on a timeslot; `power` is a ratio to the maximum.
     #[inline]
     pub(crate) fn send_down(&mut self, layout: &Layout, cell: usize, slot: usize, power: f32) {
         let (group, lane) = layout.lane[cell];
@@ -139,7 +143,8 @@ impl Medium {
         self.up[group as usize * self.slots + slot].push(block);
     }
 
-    /// Row of the tape for a mobile on a carrier in a frame.
+    /// Row of the fading table for a mobile on a carrier in a frame; [`FadingTable::row`] wraps it. Radio links with
+    /// different `salt` fade independently: 0 downlink, 2 and 3 the receive branches of the uplink.
     #[inline(always)]
     fn fade_row(&self, mobile: usize, carrier: usize, frame: u64, salt: u64) -> usize {
         let (speed, identity) = self.fades[mobile];
@@ -149,7 +154,8 @@ impl Medium {
         (start >> 20) as usize + moved as usize
     }
 
-    /// Mean SINR of a downlink radio block: averages know neither fades nor carriers.
+    /// Mean SINR of a downlink radio block, as a ratio, without fading. Each interferer counts with the probability
+    /// of the same carrier.
     #[inline]
     pub(crate) fn down_mean(
         &self,
@@ -172,7 +178,7 @@ impl Medium {
         own / ((total - own).max(0.0) / self.carriers as f32 + self.noise[0])
     }
 
-    /// Mean SINR of an uplink radio block.
+    /// Mean SINR of an uplink radio block, as a ratio, without fading. Two receive branches double the own power.
     pub(crate) fn up_mean(&self, layout: &Layout, gains: &Gains, block: &UpBlock, slot: usize) -> f32 {
         if let Some(fixed) = self.fixed {
             return fixed;
@@ -189,7 +195,7 @@ impl Medium {
         own * 2.0 / (interference + self.noise[1])
     }
 
-    /// SINR of a downlink radio block.
+    /// SINR of each burst of a downlink radio block, with fading.
     #[inline]
     pub(crate) fn down(
         &self,
@@ -230,19 +236,20 @@ impl Medium {
         Air { sinr }
     }
 
-    /// Draw for average curves: correlated as the fades are without hopping, otherwise independent.
+    /// Uniform draw for a decision by average curves. With one carrier it is the rank of the present fading gain, so
+    /// that draws of consecutive blocks are correlated; with more it is independent, from `hash`.
     #[inline]
     pub(crate) fn draw(&self, layout: &Layout, mobile: usize, cell: usize, tick: Tick, hash: u64) -> Draw {
         if self.carriers > 1 {
             return Draw::new(hash);
         }
         let lane = layout.lane[cell].1 as usize;
-        // Ranks are odd multiples of 1/4096: exact.
+        // Ranks are odd multiples of 1/4096, which a draw represents exactly.
         Draw::of(self.tape.rank(self.fade_row(mobile, 0, u64::from(tick) * BURSTS as u64, 0), lane))
     }
 
-    /// SINR of an uplink radio block. Two receive branches with independent fades are combined by maximum
-    /// ratio.
+    /// SINR of each burst of an uplink radio block, with fading. Two receive branches with independent fading are
+    /// combined by maximum ratio.
     pub(crate) fn up(&self, layout: &Layout, gains: &Gains, block: &UpBlock, slot: usize, tick: Tick) -> Air {
         if let Some(fixed) = self.fixed {
             return Air { sinr: [fixed; BURSTS] };
@@ -274,18 +281,18 @@ impl Medium {
         Air { sinr }
     }
 
-    /// Noise relative to the maximum downlink power.
+    /// Noise of a mobile's receiver as a ratio to the maximum downlink power.
     pub(crate) fn noise_down(&self) -> f32 {
         self.noise[0]
     }
 
-    /// Received level of a mobile's serving cell at maximum power, dBm.
+    /// Received level, dBm, of a cell that transmits at maximum power; `gain` is its level at the mobile as a ratio.
     pub(crate) fn received_dbm(config: &Config, gain: f32) -> f32 {
         config.radio.eirp_dbm as f32 + crate::numeric::to_db(gain)
     }
 }
 
-/// Received power of each cell at the mobile.
+/// Power received at the mobile from each cell of a row, before fading.
 #[inline(always)]
 fn received(Row(gains): &Row<f32>, Row(powers): &Row<f32>) -> [f32; WIDTH] {
     let mut products = [0.0_f32; WIDTH];
@@ -295,7 +302,7 @@ fn received(Row(gains): &Row<f32>, Row(powers): &Row<f32>) -> [f32; WIDTH] {
     products
 }
 
-/// Sum of the faded powers selected by a mask, in a fixed order of additions.
+/// Sum of the received powers of the cells that a mask selects, each times its fading gain.
 #[inline(always)]
 fn weighted(received: &[f32; WIDTH], Row(mask): &Row<u32>, Row(fades): &Row<f32>) -> f32 {
     let mut products = [0.0_f32; WIDTH];
@@ -305,15 +312,15 @@ fn weighted(received: &[f32; WIDTH], Row(mask): &Row<u32>, Row(fades): &Row<f32>
     folded(&products)
 }
 
-/// Sum of a row in a fixed order of additions.
+/// Sum of a row. The order of additions is fixed, so that results are equal on all platforms.
 #[inline(always)]
 fn folded(products: &[f32; WIDTH]) -> f32 {
     let mut sums = [0.0_f32; LANES];
     for k in 0..LANES {
         sums[k] = (products[k] + products[k + 8]) + (products[k + 16] + products[k + 24]);
     }
-    // Through memory: otherwise the compiler reorders all products for the last additions, with twice as many
-    // instructions.
+    // `black_box` stores the sums in memory: otherwise the compiler shuffles all products for the last additions,
+    // with twice as many instructions.
     let [a, b, c, d, e, f, g, h] = black_box(sums);
     ((a + b) + (c + d)) + ((e + f) + (g + h))
 }

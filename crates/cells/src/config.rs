@@ -1,25 +1,27 @@
-//! Parameters of a network of cells as plain data. [`Config::default`] is table III of Sanchez and others,
-//! "TCP/IP performance over EGPRS network" (VTC 2002). Values that the paper leaves open are chosen once for
-//! all of its figures (`docs/egprs.md` lists them with their sources).
+//! Configuration of a network of EGPRS cells as plain data: radio, RLC/MAC, core network, reselection and mobiles,
+//! with defaults and a check.
+//!
+//! [`Config::default`] is table III of Sanchez and others, "TCP/IP performance over EGPRS network" (VTC 2002).
+//! `docs/egprs.md` lists the values that the paper does not state, with their sources; all figures use the same ones.
 
 use crate::adaptation::{Adaptation, PowerControl};
 use crate::geometry::Reuse;
 use base::Span;
 
 base::named! {
-    /// Carrier of a cell, out of its group, in each TDMA frame.
+    /// Frequency hopping: the rule for the carrier that a cell uses, out of its group, in each TDMA frame.
     pub enum Hopping {
         /// Constant carrier.
         None = "none",
-        /// Cyclic, with an offset for each cell.
+        /// Cyclic; the start is random for each site, and its sectors have constant offsets.
         Cyclic = "cyclic",
-        /// Pseudo-random, with a sequence for each site.
+        /// Pseudo-random, with one sequence for each site; its sectors have constant offsets.
         Random = "random",
     }
 }
 
 base::named! {
-    /// The link-to-system interface.
+    /// Link-to-system interface: from the SINR to the error rate of RLC blocks.
     pub enum Interface {
         /// Fading per burst; mutual information is averaged over bursts and transmissions.
         Bursts = "bursts",
@@ -31,11 +33,11 @@ base::named! {
 base::named! {
     /// Implementation loss of the receiver relative to the ideal curves.
     pub enum Receiver {
-        /// None.
+        /// No loss.
         Ideal = "ideal",
-        /// 3.5 dB; 6.0 dB for MCS-7, 6.5 dB for MCS-8 and 9.
+        /// 3.5 dB; 6.0 dB for MCS-7, 6.5 dB for MCS-8 and MCS-9.
         Typical = "typical",
-        /// 6.5 dB; 9.0 dB for MCS-7, 9.5 dB for MCS-8 and 9, as TS 45.005 requires.
+        /// 6.5 dB; 9.0 dB for MCS-7, 9.5 dB for MCS-8 and MCS-9: the minimum performance of 3GPP TS 45.005.
         SpecMinimum = "spec-minimum",
     }
 }
@@ -57,13 +59,13 @@ impl Receiver {
 }
 
 base::named! {
-    /// Handling of data in transit when a mobile changes its cell.
+    /// Handling of the downlink data of a mobile when it changes its cell.
     pub enum CellChange {
         /// Unacknowledged LLC frames are segmented again and sent in the new cell; nothing is lost.
         Kept = "kept",
-        /// Partly transmitted frames are lost; waiting frames are routed to the new cell.
+        /// LLC frames with a transmitted octet are lost; all other frames are sent in the new cell.
         RlcLost = "rlc-lost",
-        /// All frames for the mobile are deleted (FLUSH-LL without re-routing, 3GPP TS 48.018 section 8.1).
+        /// All LLC frames and the SGSN queue are discarded (FLUSH-LL without re-routing, 3GPP TS 48.018 section 8.1).
         Lost = "lost",
     }
 }
@@ -71,7 +73,7 @@ base::named! {
 base::named! {
     /// Counted size of a packet in the SGSN buffer.
     pub enum SizeCounting {
-        /// Packet with LLC, SNDCP and BSSGP headers, as an SGSN holds it.
+        /// IP packet with LLC, SNDCP and BSSGP headers.
         Bssgp = "bssgp",
         /// IP packet only.
         Ip = "ip",
@@ -81,7 +83,7 @@ base::named! {
 /// Propagation, antennas and powers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Radio {
-    /// Distance of neighbouring sites, m: three times the cell radius in a layout of three hexagons per site.
+    /// Distance between neighbouring sites, m: three times the cell radius in a layout of three hexagons per site.
     pub site_distance: f64,
     /// Boresight of the first sector, degrees from the direction to the next site.
     pub boresight: f64,
@@ -105,7 +107,7 @@ pub struct Radio {
     pub antenna_db: f64,
     /// Receiver noise of the mobile in 200 kHz, dBm.
     pub noise_dbm: f64,
-    /// Receiver noise of the base station, dBm.
+    /// Receiver noise of the base station in 200 kHz, dBm.
     pub uplink_noise_dbm: f64,
     /// Back-off of the average 8-PSK power against GMSK, dB.
     pub backoff_db: f64,
@@ -115,7 +117,7 @@ pub struct Radio {
     pub shadow_distance: f64,
     /// Correlation of shadow fading between two sites.
     pub shadow_sites: f64,
-    /// Doppler speed of stationary mobiles, by movement in their surroundings, m/s.
+    /// Least speed for the Doppler spread, m/s: moving objects around a stationary mobile.
     pub least_speed: f64,
     /// Constant C/I of each burst, dB, in place of interference, noise and fading.
     pub fixed_ci_db: Option<f64>,
@@ -152,19 +154,20 @@ impl Default for Radio {
 pub struct Mac {
     /// Transceivers per cell; one carries the BCCH and no packet data.
     pub trx: u32,
-    /// Timeslots for packet data per cell.
+    /// Timeslots per cell that carry packet data.
     pub slots: u32,
-    /// Timeslots of a mobile, downlink and uplink.
+    /// Timeslots of one mobile (multislot class), downlink and uplink.
     pub mobile_slots: [u32; 2],
     /// RLC window, blocks.
     pub window: u32,
-    /// Blocks between two polls for a report.
+    /// Poll period, radio blocks.
     pub poll: u32,
-    /// Time from a poll to the report's effect at the sender.
+    /// Time from a poll until the report takes effect at the sender.
     pub report_delay: Span,
-    /// Unacknowledged blocks are retransmitted for lack of other blocks.
+    /// Pre-emptive retransmission of unacknowledged blocks even while a report is in flight; otherwise only without
+    /// a report in flight.
     pub preemptive: bool,
-    /// EGPRS resegmentation: retransmission in halves.
+    /// EGPRS resegmentation: retransmission of an RLC block in two halves by a more robust scheme.
     pub resegment: bool,
     /// Set-up time of a TBF, downlink and uplink.
     pub setup: [Span; 2],
@@ -198,17 +201,17 @@ impl Default for Mac {
 pub struct Core {
     /// One-way delay between the server and the SGSN.
     pub delay: Span,
-    /// Rate of the core network's links, bit/s, which adds the transmission time of each packet.
+    /// Rate of the core network in each direction, bit/s, shared by all mobiles. `None`: no transmission time.
     pub rate_bps: Option<u64>,
-    /// Buffer of each mobile at the SGSN, octets.
+    /// Capacity of each mobile's SGSN buffer, octets.
     pub buffer: u32,
-    /// Counted size of a packet in that buffer.
+    /// Counted size of a packet in the SGSN buffer.
     pub counting: SizeCounting,
     /// LLC and SNDCP headers and a length indicator per packet, octets.
     pub llc_octets: u32,
     /// BSSGP and network service headers per packet, octets.
     pub bssgp_octets: u32,
-    /// Octets queued in the BSC, so that the air interface never idles.
+    /// Threshold of a mobile's queue in the BSC, octets: with fewer, packets move there from the SGSN.
     pub bsc_octets: u32,
 }
 
@@ -226,20 +229,20 @@ impl Default for Core {
     }
 }
 
-/// Cell reselection (3GPP TS 45.008 section 6.6, by level).
+/// Cell reselection by received level (3GPP TS 45.008 section 6.6).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reselection {
     /// Measurement period.
     pub period: Span,
     /// Time constant of the running average of levels.
     pub average: Span,
-    /// Hysteresis: least excess of another cell's level, dB.
+    /// Hysteresis: least excess of another cell's averaged level over the serving cell's, dB.
     pub hysteresis_db: f64,
-    /// Least time for which another cell is stronger.
+    /// Time for which some other cell must be stronger by the hysteresis before a cell change.
     pub lasts: Span,
-    /// Outage without data.
+    /// Interruption of data transfer by a cell change.
     pub outage: Span,
-    /// Handling of data in transit.
+    /// Handling of the mobile's downlink data.
     pub data: CellChange,
 }
 
@@ -261,7 +264,7 @@ impl Default for Reselection {
 pub enum Placing {
     /// Uniform over the whole area.
     Uniform,
-    /// Uniform over a disc around a site (by number), with this radius in m.
+    /// Uniform over a disc: number of the site at its centre, and radius in m.
     Near(u32, f64),
 }
 
@@ -272,7 +275,8 @@ pub struct Mobile {
     pub placing: Placing,
     /// Speed, m/s.
     pub speed: f64,
-    /// Number within the population, which keys the random streams; independent of the transport.
+    /// Key of the mobile's random streams: its number in the population, so that scenarios with different transports
+    /// have equal motion and fading.
     pub identity: u64,
 }
 
@@ -289,17 +293,17 @@ pub struct Config {
     pub bcch_reuse: Reuse,
     /// Frequency hopping.
     pub hopping: Hopping,
-    /// Carriers per group.
+    /// Carriers of each frequency group.
     pub carriers: u32,
     /// Link-to-system interface.
     pub interface: Interface,
     /// Receiver preset.
     pub receiver: Receiver,
-    /// Error vector magnitude of transmitter and receiver, as an upper bound of the SINR, dB.
+    /// Upper bound of the SINR by the error vector magnitude (EVM) of transmitter and receiver, dB.
     pub evm_db: f64,
-    /// Soft combining of a block's transmissions.
+    /// Incremental redundancy: soft combining of all transmissions of an RLC block.
     pub incremental_redundancy: bool,
-    /// A block with a lost header leaves no soft bits.
+    /// Header errors: a radio block whose header is not decoded is lost, without soft bits for combining.
     pub header_errors: bool,
     /// Link adaptation.
     pub adaptation: Adaptation,
@@ -309,15 +313,15 @@ pub struct Config {
     pub mac: Mac,
     /// Core network.
     pub core: Core,
-    /// Reselection.
+    /// Cell reselection.
     pub reselection: Reselection,
-    /// Probability that a mobile turns after 20 m, and the maximum angle, degrees (UMTS 30.03 vehicular).
+    /// Probability that a mobile turns after each 20 m, and maximum angle of a turn, degrees (UMTS 30.03 vehicular).
     pub turning: (f64, f64),
-    /// Voice traffic on the timeslots of a cell, Erlang.
+    /// Offered voice traffic on the packet timeslots of each cell, Erlang.
     pub voice: f64,
     /// Mean duration of a voice call.
     pub voice_call: Span,
-    /// Mobiles, in the order of their ports.
+    /// Mobiles; mobile `m` has the ports `2 m` and `2 m + 1`.
     pub mobiles: Vec<Mobile>,
 }
 
@@ -348,10 +352,10 @@ impl Default for Config {
     }
 }
 
-/// Error of a [`Config`]: key, cause and remedy.
+/// An invalid combination of keys in a [`Config`]: key, cause and remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Impossible {
-    /// Key as the scenario spells it.
+    /// Scenario key.
     pub key: &'static str,
     /// Cause.
     pub message: String,
@@ -359,16 +363,16 @@ pub struct Impossible {
     pub help: String,
 }
 
-/// Maximum number of mobiles: each has two ports of an element, numbered in 16 bits.
+/// Maximum number of mobiles: each has two ports, and port numbers have 16 bits.
 pub const MOST_MOBILES: usize = 32_768;
 
 impl Config {
-    /// Side of the torus for a number of cells, if one exists.
+    /// Sites along one side of the torus, 3 to 64, for a number of cells; `None` if it is not 3 n^2.
     pub fn side_of(cells: u64) -> Option<u32> {
         (3..=64u32).find(|n| u64::from(3 * n * n) == cells)
     }
 
-    /// Checks combinations of keys.
+    /// Checks that reuse, mobiles and timeslots fit each other.
     ///
     /// # Errors
     /// The first invalid combination.
@@ -441,7 +445,7 @@ mod tests {
         assert_eq!(Config::side_of(74), None);
     }
 
-    /// EG-01, EG-02, EG-11: table III.
+    /// EG-01, EG-02, EG-11: the defaults equal table III of Sanchez and others.
     #[test]
     fn eg_01_eg_02_eg_11_the_default_is_table_iii() {
         let c = Config::default();

@@ -1,15 +1,15 @@
-//! Link-level curves: mutual information over SINR, AWGN thresholds, average block error rates, from a data
-//! file.
+//! Link-level curves from a CSV file: mutual information over SINR, AWGN thresholds, average block error rates; their
+//! lookup tables; decision whether a block is decoded.
 //!
-//! A scenario can replace the file (`data/curves.csv`). GMSK follows the closed form J(s) = (1 - 2^(-0.3073
-//! s^1.787))^1.1064 with s = sqrt(8 SINR) (Brännström, Rasmussen, Grant 2005); 8-PSK is tabulated. Compiled
-//! tables index the SINR by the bits of its floating-point form, eight steps per octave.
+//! A scenario can replace the built-in file (`data/curves.csv`). Mutual information of GMSK follows the closed form
+//! J(s) = (1 - 2^(-0.3073 s^1.787))^1.1064 with s = sqrt(8 SINR) (Brännström, Rasmussen, Grant 2005); 8-PSK is
+//! tabulated. Lookup tables are indexed by the bits of the SINR in floating-point form, eight steps per octave.
 
 use crate::numeric;
 use radio::coding::{Modulation, Scheme};
 use std::fmt;
 
-/// Curves compiled into the program.
+/// Text of the built-in curve file.
 pub const BUILT_IN: &str = include_str!("../data/curves.csv");
 
 /// Number of EGPRS schemes.
@@ -27,10 +27,10 @@ base::named! {
     }
 }
 
-/// Error in a file of curves.
+/// Error in a curve file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CurveError {
-    /// Line, from 1; 0 for missing data.
+    /// Line number from 1; 0 if a row is missing.
     pub line: usize,
     /// Cause.
     pub message: String,
@@ -45,24 +45,25 @@ impl fmt::Display for CurveError {
     }
 }
 
-/// Contents of a file of curves.
+/// Contents of a curve file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curves {
-    /// Threshold after 1, 2, 3 combined transmissions and slope, dB, by scheme.
+    /// By scheme, dB of SINR without fading: thresholds (block error rate 50 %) after 1, 2 and 3 combined
+    /// transmissions, and slope.
     pub awgn: [[f64; 4]; SCHEMES],
-    /// Threshold and slope over the mean C/I, dB, by profile and scheme.
+    /// By profile and scheme, dB of mean C/I: threshold (block error rate 50 %) and slope.
     pub average: [[[f64; 2]; SCHEMES]; 3],
-    /// Coding gain after 2 and 3 transmissions, dB, by scheme.
+    /// Coding gain after 2 and 3 combined transmissions, dB, by scheme; for average curves.
     pub gain: [[f64; 2]; SCHEMES],
-    /// SINR in dB, ascending, and mutual information per bit of 8-PSK.
+    /// 8-PSK: SINR in dB, ascending, and mutual information per coded bit.
     pub psk8: Vec<(f64, f64)>,
 }
 
 impl Curves {
-    /// Reads a file.
+    /// Parses the text of a curve file.
     ///
     /// # Errors
-    /// The first malformed line, or missing data.
+    /// The first malformed line, or a missing row.
     pub fn read(text: &str) -> Result<Curves, CurveError> {
         let mut awgn = [[f64::NAN; 4]; SCHEMES];
         let mut average = [[[f64::NAN; 2]; SCHEMES]; 3];
@@ -130,9 +131,9 @@ impl Curves {
         Ok(Curves { awgn, average, gain, psk8 })
     }
 
-    /// Curves compiled into the program.
+    /// Curves of the built-in file.
     pub fn built_in() -> Curves {
-        // A test reads the compiled-in text, so that reading cannot fail.
+        // A test parses the built-in text, so that it cannot fail here.
         Curves::read(BUILT_IN).unwrap_or_else(|e| unreachable!("{e}"))
     }
 
@@ -155,7 +156,7 @@ impl Curves {
         a.1 + (b.1 - a.1) * (db - a.0) / (b.0 - a.0)
     }
 
-    /// Threshold after `n` combined transmissions, dB.
+    /// Threshold of a scheme (by index) after `n` combined transmissions, dB of SINR without fading.
     pub fn threshold(&self, scheme: usize, n: u32) -> f64 {
         match n {
             0..=3 => self.awgn[scheme][(n.max(1) - 1) as usize],
@@ -165,13 +166,16 @@ impl Curves {
     }
 }
 
-/// Range of SINR in a compiled table, powers of two: from 2^-14 (-42 dB) to 2^14.
+/// Range of SINR in a lookup table, as a power of two: from 2^-14 (-42 dB) to 2^14 (42 dB).
 const ORDERS: i32 = 14;
+/// Logarithm to base 2 of the steps per octave.
 const STEPS_LOG2: u32 = 3;
+/// Exponent and upper mantissa bits of the lowest SINR, which has index 0.
 const BASE: u32 = ((127 - ORDERS) as u32) << STEPS_LOG2;
+/// Number of steps of a lookup table.
 const ENTRIES: usize = (2 * ORDERS as usize) << STEPS_LOG2;
 
-/// A function of a linear SINR, by interpolation.
+/// Lookup table of a function of the SINR (a ratio), with linear interpolation.
 #[derive(Clone, Debug)]
 pub(crate) struct OverSinr {
     /// Value at the left end of a step, and the increment over the step.
@@ -179,6 +183,7 @@ pub(crate) struct OverSinr {
 }
 
 impl OverSinr {
+    /// Tabulates `f`, a function of the SINR in dB.
     pub(crate) fn new(f: impl Fn(f64) -> f64) -> OverSinr {
         let at = |i: usize| {
             let bits = (BASE + i as u32) << (23 - STEPS_LOG2);
@@ -187,6 +192,7 @@ impl OverSinr {
         OverSinr { steps: Box::new(std::array::from_fn(|i| [at(i), at(i + 1) - at(i)])) }
     }
 
+    /// Value at a SINR, a ratio.
     #[inline(always)]
     pub(crate) fn at(&self, sinr: f32) -> f32 {
         let bits = sinr.max(f32::MIN_POSITIVE).to_bits();
@@ -196,13 +202,13 @@ impl OverSinr {
         value + rise * (inside as f32 * (1.0 / (1u32 << (23 - STEPS_LOG2)) as f32))
     }
 
-    /// [`OverSinr::at`] of each ratio: loops of their own over arithmetic, which the compiler turns into vector
-    /// instructions, and over the table.
+    /// [`OverSinr::at`] of each SINR. Arithmetic and table accesses have separate loops, so that the compiler turns
+    /// the arithmetic into vector instructions.
     #[inline(always)]
     fn at_each<const N: usize>(&self, sinr: &[f32; N]) -> [f32; N] {
         let (mut step, mut inside, mut steps) = ([0_i32; N], [0.0; N], [[0.0; 2]; N]);
         for k in 0..N {
-            // A positive number, so that its bits are below 2^31.
+            // The bits of a positive number are less than 2^31.
             let bits = sinr[k].max(f32::MIN_POSITIVE).to_bits() as i32;
             step[k] = (bits >> (23 - STEPS_LOG2)).clamp(BASE as i32, BASE as i32 + ENTRIES as i32 - 1);
             let rest = bits.wrapping_sub(step[k] << (23 - STEPS_LOG2)) as u32;
@@ -225,59 +231,61 @@ impl OverSinr {
 pub(crate) struct Draw(u32);
 
 impl Draw {
-    /// The upper bits of a hash.
+    /// Draw from the upper 24 bits of a hash.
     #[inline(always)]
     pub(crate) fn new(hash: u64) -> Draw {
         Draw((hash >> 40) as u32)
     }
 
-    /// A number from 0 to 1.
+    /// Draw with the value `u`, from 0 to 1.
     #[inline]
     pub(crate) fn of(u: f32) -> Draw {
         Draw((u * 16_777_216.0) as u32)
     }
 
-    /// As a number.
+    /// Value of the draw, from 0 to 1.
     #[inline(always)]
     pub(crate) fn uniform(self) -> f32 {
         self.0 as f32 * (1.0 / 16_777_216.0)
     }
 
-    /// Its part among [`DRAWS`].
+    /// Index among [`DRAWS`] equal parts of the range from 0 to 1.
     #[inline(always)]
     fn part(self) -> usize {
         (self.0 >> 16) as usize % DRAWS
     }
 }
 
-/// Steps of the inverse: effective SINR over mutual information.
+/// Number of steps of the table of effective SINR over mutual information.
 const INVERSE: usize = 1024;
-/// Effective SINR of an error-free block, dB.
+/// Maximum effective SINR, dB: mutual information 1.
 pub(crate) const CEILING_DB: f32 = 40.0;
 
-/// Curves compiled for the receiver of a run.
+/// Lookup tables of the curves.
 #[derive(Clone, Debug)]
 pub struct Tables {
-    /// Mutual information over SINR, GMSK and 8-PSK.
+    /// Mutual information per coded bit over SINR, for GMSK and 8-PSK.
     information: [OverSinr; 2],
-    /// Effective SINR in dB over mutual information.
+    /// Effective SINR in dB over mutual information, for GMSK and 8-PSK.
     effective: [Box<[f32; INVERSE + 1]>; 2],
-    /// Threshold by scheme and transmissions (1 to 8), dB.
+    /// Threshold by scheme and number of combined transmissions (1 to 8), dB.
     pub(crate) threshold: [[f32; 8]; SCHEMES],
+    /// Slope by scheme, dB.
     pub(crate) slope: [f32; SCHEMES],
-    /// Quantiles of the logistic law.
+    /// Quantiles of the logistic distribution.
     logit: Box<[f32; QUANTILES]>,
-    /// Least and greatest of 16 quantiles in a row: 2 KB, which stay in the first-level cache, decide nearly all draws.
+    /// Least and greatest of each 16 consecutive quantiles. These 2 KB stay in the first-level cache and decide
+    /// nearly all draws.
     rough: Box<[[f32; 2]; QUANTILES / 16]>,
-    /// For each 256th of a uniform draw: distance from a threshold, in slopes, above which a block certainly
-    /// arrives and below which it is certainly lost.
+    /// For each of [`DRAWS`] parts of a uniform draw: distance from the threshold, in slopes, above which a block is
+    /// decoded for every draw of the part, and below which it is lost for every draw.
     sure: Box<[[f32; 2]; DRAWS]>,
 }
 
-/// Number of quantiles of the logistic law.
+/// Number of quantiles of the logistic distribution.
 const QUANTILES: usize = 4096;
 
-/// Quantile of the logistic law in the middle of part `i` of the draw; it rises with `i`.
+/// Quantile of the logistic distribution in the middle of part `i` of [`QUANTILES`] equal parts; it rises with `i`.
 fn logit(i: usize) -> f32 {
     let u = (i as f64 + 0.5) / QUANTILES as f64;
     libm::log(u / (1.0 - u)) as f32
@@ -285,17 +293,17 @@ fn logit(i: usize) -> f32 {
 
 /// Number of parts of the uniform draw in the table of certain decisions.
 const DRAWS: usize = 256;
-/// Least distance of a certain decision from its draw, in slopes. The logistic function in single precision
-/// errs by less than 0.001, except in the first and last part of the draw.
+/// Safety margin of a decision without the logistic function, in slopes. The error of [`logistic`] in single
+/// precision is less than 0.001, except in the first and last part of the draw.
 const MARGIN: f64 = 0.004;
 
-/// Index of a modulation's table.
+/// Index of a modulation in the tables: 0 GMSK, 1 8-PSK.
 pub(crate) fn kind(modulation: Modulation) -> usize {
     usize::from(modulation == Modulation::Psk8)
 }
 
 impl Tables {
-    /// Compiles curves.
+    /// Computes the lookup tables of `curves`.
     pub fn new(curves: &Curves) -> Tables {
         let modulations = [Modulation::Gmsk, Modulation::Psk8];
         let information = modulations.map(|m| OverSinr::new(|db| curves.information(m, db)));
@@ -328,8 +336,8 @@ impl Tables {
         }
     }
 
-    /// Decision for a uniform draw from 0 to 1 by the logistic function of [`logistic`]; `None` close to the
-    /// threshold.
+    /// Whether a block is decoded at `x` dB of mean C/I, for a uniform draw; `None` if the decision needs the value
+    /// of [`logistic`].
     #[inline(always)]
     pub(crate) fn certain(&self, x: f32, threshold: f32, slope: f32, draw: Draw) -> Option<bool> {
         let [arrives, lost] = self.sure[draw.part()];
@@ -343,19 +351,19 @@ impl Tables {
         }
     }
 
-    /// Mutual information of one burst.
+    /// Mutual information per coded bit of one burst, with modulation `kind`, at a SINR (a ratio).
     #[inline(always)]
     pub(crate) fn information(&self, kind: usize, sinr: f32) -> f32 {
         self.information[kind].at(sinr)
     }
 
-    /// [`Tables::information`] of each ratio.
+    /// [`Tables::information`] of each SINR.
     #[inline]
     pub(crate) fn information_of_each<const N: usize>(&self, kind: usize, sinr: &[f32; N]) -> [f32; N] {
         self.information[kind].at_each(sinr)
     }
 
-    /// [`Tables::effective`] of each number.
+    /// [`Tables::effective`] of each value of mutual information.
     #[inline]
     pub(crate) fn effective_of_each<const N: usize>(&self, kind: usize, information: &[f32; N]) -> [f32; N] {
         let (mut at, mut steps) = ([0_u16; N], [[0.0; 2]; N]);
@@ -377,7 +385,7 @@ impl Tables {
         x
     }
 
-    /// SINR in dB of a channel without fading that carries this mutual information.
+    /// Effective SINR: SINR, in dB, of a channel without fading with this mutual information.
     #[inline(always)]
     pub(crate) fn effective(&self, kind: usize, information: f32) -> f32 {
         let x = information.clamp(0.0, 1.0) * INVERSE as f32;
@@ -386,10 +394,12 @@ impl Tables {
         table[i] + (table[i + 1] - table[i]) * (x - i as f32)
     }
 
-    /// Whether a block is decoded at an effective SINR, by a logistic threshold; `hash` is the draw.
+    /// Whether a block is decoded at an effective SINR; all values in dB. The probability is the logistic function
+    /// with `threshold` and `slope`; `hash` is the random draw.
     #[inline(always)]
     pub(crate) fn decodes(&self, effective: f32, threshold: f32, slope: f32, hash: u64) -> bool {
-        // The sum rises with the quantile, so that a decision for the greatest or the least one is that for the draw.
+        // The limit rises with the quantile: above the limit of the greatest, or not above that of the least, the
+        // decision is equal for all 16 quantiles.
         let draw = hash as usize % QUANTILES;
         let [least, most] = self.rough[draw / 16];
         if effective > threshold + slope * most {
@@ -398,14 +408,14 @@ impl Tables {
         effective > threshold + slope * least && effective > threshold + slope * self.logit[draw]
     }
 
-    /// Block error rate at an effective SINR, dB.
+    /// Block error rate of a scheme (by index) after `n` combined transmissions, at an effective SINR in dB.
     pub fn error_rate(&self, scheme: usize, n: u32, effective: f64) -> f64 {
         let x50 = f64::from(self.threshold[scheme][(n.clamp(1, 8) - 1) as usize]);
         1.0 / (1.0 + libm::exp((effective - x50) / f64::from(self.slope[scheme])))
     }
 }
 
-/// Block error rate at `x` by threshold and slope, dB, for average curves.
+/// Block error rate of an average curve at `x` dB of mean C/I; `threshold` and `slope` in dB.
 #[inline]
 pub(crate) fn logistic(x: f32, threshold: f32, slope: f32) -> f32 {
     1.0 / (1.0 + numeric::exp2((x - threshold) / slope * std::f32::consts::LOG2_E))

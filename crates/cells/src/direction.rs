@@ -29,27 +29,27 @@ pub(crate) enum Tbf {
     Active,
 }
 
-/// One direction of a mobile. What each block uses fills four cache lines: the first one, two of the sender, and
-/// quality with the receiver's numbers.
+/// One direction of a mobile. The fields that each radio block uses fill four cache lines: the first line of the
+/// struct, two lines of the sender, and one line with quality and the receiver's sequence numbers.
 #[repr(C, align(64))]
 pub(crate) struct DirectionState {
-    /// Soft bits by ring index of the block.
+    /// Soft bits of each RLC block, by block sequence number modulo the length (a power of two).
     pub(crate) soft: Box<[Soft]>,
     pub(crate) scheme: Scheme,
     pub(crate) tbf: Tbf,
     preemptive: bool,
-    /// Reports in flight.
+    /// Number of reports in flight.
     pub(crate) reports: u32,
-    /// Power as a factor of the maximum.
+    /// Transmitted power as a ratio to the maximum.
     pub(crate) power: f32,
-    /// Power reduction, dB.
+    /// Transmitted power relative to the maximum, dB (0 or negative).
     pub(crate) power_db: f32,
     pub(crate) poller: Poller,
     /// First timeslot of the TBF.
     pub(crate) first: u32,
     /// Number of timeslots of the TBF.
     pub(crate) slots: u32,
-    /// Number of the TBF, which identifies events of earlier ones.
+    /// Number of the TBF. Events with another number belong to an ended TBF and are ignored.
     pub(crate) generation: u32,
     numbering: Numbering,
     pub(crate) sender: Sender<Packet>,
@@ -58,12 +58,13 @@ pub(crate) struct DirectionState {
 }
 
 impl DirectionState {
+    /// State without a TBF; `way` is [`DOWN`] or [`UP`].
     pub(crate) fn new(config: &Config, way: usize, chooser: &Chooser) -> DirectionState {
         let slots = config.mac.mobile_slots[way];
-        // 44.060 table 9.1.9.2.1 bounds the window by the number of slots.
+        // 3GPP TS 44.060 table 9.1.9.2.1 bounds the window by the number of slots.
         let window = config.mac.window.min(Numbering::largest(slots));
         let numbering = Numbering::egprs(window);
-        // A report covers no block sent after its poll.
+        // Blocks sent after a poll are not in its report: until it arrives, they do not count as missing.
         let hold_off = ticks(config.mac.report_delay) + 1;
         let rules = SendOptions { preemptive: true, hold_off, resegment: config.mac.resegment };
         DirectionState {
@@ -85,21 +86,22 @@ impl DirectionState {
         }
     }
 
-    /// Whether the direction has a radio block to send: a missing or new RLC block, or, without a report in flight, the
-    /// oldest unacknowledged block with a poll.
+    /// Whether the direction has a radio block to send: a missing or new RLC block, or an unacknowledged one if
+    /// [`DirectionState::preempts`].
     #[inline]
     pub(crate) fn ready(&self) -> bool {
         self.sender.has_work() || self.sender.is_pending() && (self.reports == 0 || self.preemptive)
     }
 
-    /// Whether pre-emptive retransmission is permitted now.
+    /// Whether unacknowledged blocks may be retransmitted: always with pre-emptive retransmission, otherwise only
+    /// without a report in flight.
     #[inline]
     pub(crate) fn preempts(&self) -> bool {
         self.reports == 0 || self.preemptive
     }
 
-    /// Starts a new TBF: sequence numbers start at 0, and the receiver is created anew. Delivered packets are
-    /// not delivered again.
+    /// Prepares the next TBF: sequence numbers start at 0, and the receiver has no blocks. Unacknowledged frames are
+    /// segmented again; packets already delivered are not delivered twice.
     pub(crate) fn restart(&mut self, resegment: bool, poll: u32) {
         self.sender.restart(self.numbering, |_| ());
         self.receiver = Receiver::new(self.numbering, Mode::Acknowledged, resegment);
@@ -108,7 +110,7 @@ impl DirectionState {
         self.generation = self.generation.wrapping_add(1);
     }
 
-    /// Sets the power.
+    /// Sets the power; `db` is relative to the maximum.
     #[inline]
     pub(crate) fn set_power(&mut self, db: f32) {
         self.power_db = db;
@@ -121,17 +123,19 @@ impl DirectionState {
 pub(crate) enum Event {
     /// The set-up of a TBF ends.
     Started { mobile: u32, way: u8, generation: u32 },
-    /// A report reaches the sender.
+    /// An acknowledgement report reaches the sender, with mean and deviation of quality and C/I, dB.
     Report { mobile: u32, way: u8, generation: u32, report: Report, quality: Option<[f32; 3]> },
-    /// The hold time of an idle TBF ends.
+    /// The hold time of an idle TBF ends; [`crate::config::Mac::hold`].
     Held { mobile: u32, way: u8, generation: u32 },
-    /// The mobile has access to its new cell.
+    /// The outage of a cell change ends: the mobile has access to its new cell.
     Arrived { mobile: u32 },
 }
 
 /// Timer wheel: a ring of event lists by tick.
 pub(crate) struct Wheel {
+    /// Events by tick modulo the length (a power of two).
     slots: Vec<Vec<Event>>,
+    /// Number of scheduled events.
     pending: usize,
 }
 
@@ -149,7 +153,7 @@ impl Wheel {
         self.pending += 1;
     }
 
-    /// Takes the events of a tick; `give_back` returns the list.
+    /// Removes and returns the events of a tick. [`Wheel::give_back`] accepts the list for reuse.
     pub(crate) fn take(&mut self, now: u32) -> Vec<Event> {
         let at = now as usize & (self.slots.len() - 1);
         let events = std::mem::take(&mut self.slots[at]);
@@ -157,7 +161,7 @@ impl Wheel {
         events
     }
 
-    /// Returns an emptied list, to reuse its capacity.
+    /// Clears a list from [`Wheel::take`] and stores it, to reuse its capacity.
     pub(crate) fn give_back(&mut self, now: u32, mut list: Vec<Event>) {
         list.clear();
         let at = now as usize & (self.slots.len() - 1);

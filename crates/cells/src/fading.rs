@@ -1,19 +1,19 @@
 //! Rayleigh fading: a precomputed periodic table of power gains for the typical urban channel (3GPP TS 45.005 annex
 //! C.3).
 //!
-//! A lane is one radio link, a row is a movement of 1/16 wavelength. The received power is the sum of three
-//! independent Rayleigh terms with weights 0.934, 0.057, 0.009: the eigenvalues of the six-tap profile after
-//! a GSM receive filter. Each term is a sum of waves from all directions (Clarke 1968). Their spatial
-//! frequencies are whole numbers of periods on the tape, so that the tape is periodic. The mean power of each lane
-//! is 1.
+//! A lane of the table is one radio link; from row to row the mobile moves by 1/16 wavelength. The received power
+//! is the sum of three independent Rayleigh terms with weights 0.934, 0.057, 0.009: the eigenvalues of the six-tap
+//! profile after a GSM receive filter. Each term is a sum of waves from all directions (Clarke 1968). Each wave has
+//! a whole number of periods over the length of the table, so that the table is periodic. The mean power of each
+//! lane is 1.
 
 use crate::rows::Row;
 use base::rng::Seed;
 use std::sync::{Arc, OnceLock};
 
-/// Rows of the tape.
+/// Rows of the table.
 pub(crate) const ROWS: usize = 2048;
-/// Links per row.
+/// Lanes (radio links) per row.
 pub(crate) const WIDTH: usize = 32;
 /// Rows per wavelength.
 pub(crate) const ROWS_PER_WAVELENGTH: f64 = 16.0;
@@ -30,7 +30,7 @@ pub struct FadingTable {
 }
 
 impl FadingTable {
-    /// The tape, equal in all runs; runs differ in the initial row of each link.
+    /// The table of the process, equal in all runs; runs differ in the initial row of each link.
     pub fn shared() -> Arc<FadingTable> {
         static TAPE: OnceLock<Arc<FadingTable>> = OnceLock::new();
         TAPE.get_or_init(|| Arc::new(FadingTable::new())).clone()
@@ -75,19 +75,19 @@ impl FadingTable {
                 gains[row].0[lane] = (p / mean) as f32;
             }
         }
-        // The vector has ROWS rows by construction.
+        // The vector has `ROWS` rows, so that the conversion cannot fail.
         let gains = gains.try_into().unwrap_or_else(|_| Box::new([Row([1.0; WIDTH]); ROWS]));
         FadingTable { gains, ranks }
     }
 
-    /// Gains of all lanes at a row.
+    /// Power gains of all lanes at a row, modulo [`ROWS`].
     #[inline(always)]
     pub(crate) fn row(&self, row: usize) -> &Row<f32> {
         &self.gains[row & (ROWS - 1)]
     }
 
-    /// Rank of a lane's gain at a row, as a share of smaller gains: uniform, with the correlation of the
-    /// gains.
+    /// Rank of a lane's gain at a row, modulo the number of rows: the share of the lane's smaller gains, 0 to 1.
+    /// Ranks are uniformly distributed and correlated from row to row as the gains are.
     #[inline]
     pub fn rank(&self, row: usize, lane: usize) -> f32 {
         self.ranks[(row & (ROWS - 1)) * WIDTH + (lane & (WIDTH - 1))]
@@ -98,7 +98,8 @@ impl FadingTable {
 mod tests {
     use super::*;
 
-    /// EG-03: unit mean, Rayleigh-like spread, correlation J0 squared of the power over the distance.
+    /// EG-03: mean power 1, variance of the three Rayleigh terms, autocorrelation of the power J0 squared over the
+    /// distance.
     #[test]
     fn eg_03_the_tape_fades_like_a_typical_urban_channel() {
         let tape = FadingTable::shared();
@@ -107,7 +108,7 @@ mod tests {
         let mean = all.iter().sum::<f64>() / n;
         let variance = all.iter().map(|g| (g - mean) * (g - mean)).sum::<f64>() / n;
         assert!((mean - 1.0).abs() < 1e-4);
-        // Sum of squared weights.
+        // Expected variance: the sum of the squared weights.
         assert!((variance - 0.876).abs() < 0.06, "{variance}");
         let correlation = |rows: usize| {
             let pairs =

@@ -1,27 +1,28 @@
 //! Cell layout: tri-sector sites on a hexagonal torus, antenna pattern, path loss, frequency reuse.
 //!
-//! Sites form the lattice a1 = D (1, 0), a2 = D (1/2, sqrt(3)/2). An n by n rhombus of them wraps around in
+//! Sites form the lattice a1 = D (1, 0), a2 = D (1/2, sqrt(3)/2). A rhombus of n by n sites wraps around in
 //! both directions, so that the network has no edge. Path loss and antenna follow 3GPP TR 45.914 and TR
-//! 25.996. [`Reuse`] documents the colouring of tight reuse patterns. Levels are ratios to the transmitted
-//! power (linear).
+//! 25.996. [`Reuse`] states the colour of a site in each reuse pattern. Levels are received power as a
+//! ratio to the transmitted power.
 
 use crate::config::Radio;
 use crate::fading::WIDTH;
 use crate::numeric::{OCTAVES_PER_DB, exp2, log2, turns};
 
 base::named! {
-    /// Frequency reuse pattern: number of sites and of sectors per cluster.
+    /// Frequency reuse pattern: number of sites and of sectors (cells) per cluster. (i, j) is a site's position in
+    /// the rhombus.
     pub enum Reuse {
         /// All cells use all carriers.
         R1x1 = "1/1",
-        /// Three groups, one for each sector of a site.
+        /// One site colour: three frequency groups, one for each sector of a site.
         R1x3 = "1/3",
         /// Three site colours, i - j modulo 3.
         R3x9 = "3/9",
         /// Four site colours, i and j modulo 2.
         R4x12 = "4/12",
-        /// Five site colours, i + 2 j modulo 5. Five is no rhombic number, so that distances within a colour
-        /// differ: sqrt(3) D and more.
+        /// Five site colours, i + 2 j modulo 5. Five is no rhombic number, so that sites of a colour have unequal
+        /// distances: sqrt(3) D and more.
         R5x15 = "5/15",
         /// Seven site colours, i - 2 j modulo 7.
         R7x21 = "7/21",
@@ -40,7 +41,8 @@ impl Reuse {
         }
     }
 
-    /// The side of the rhombus must be a multiple of this number, so that the pattern closes on the torus.
+    /// Period of the pattern in sites: the side of the rhombus must be a multiple, so that the pattern repeats on the
+    /// torus without a break.
     pub const fn tile(self) -> u32 {
         match self {
             Reuse::R4x12 => 2,
@@ -56,7 +58,7 @@ impl Reuse {
         }
     }
 
-    /// Group of a sector of the site at (i, j).
+    /// Frequency group of a sector (0 to 2) of the site at (i, j).
     pub fn group(self, i: u32, j: u32, sector: u32) -> u32 {
         let (a, b) = (i as i32, j as i32);
         let colour = match self {
@@ -71,40 +73,41 @@ impl Reuse {
     }
 }
 
-/// Number of values per vector loop.
+/// Number of values that vector loops process together.
 pub(crate) const LANES: usize = 8;
 
-/// Sites, cells and frequency groups.
+/// Layout of the network: sites, cells, frequency groups, antennas and path loss.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// Sites along one side of the rhombus.
     pub side: u32,
-    /// Distance between sites, m.
+    /// Distance between neighbouring sites, m.
     pub distance: f32,
     /// Boresights of the three sectors, turns from a1.
     boresights: [f32; 3],
-    /// Half-power width of the antenna, turns.
+    /// Half-power beamwidth of the antenna, turns.
     width: f32,
-    /// Least antenna gain relative to boresight, dB.
+    /// Maximum attenuation of the antenna relative to boresight, dB.
     front_to_back: f32,
-    /// Path loss at 1 m; below, its slope per octave of squared distance.
+    /// Path loss at 1 m, dB.
     intercept_db: f32,
+    /// Path loss per octave of the squared distance, dB.
     slope: f32,
-    /// Minimum distance, m.
+    /// Minimum distance between mobile and site, m.
     nearest: f32,
     /// Cells of each frequency group, ascending.
     pub groups: Vec<Vec<u32>>,
-    /// For each cell: its group, and its index in the group.
+    /// For each cell: frequency group, and index in the group.
     pub lane: Vec<(u32, u32)>,
-    /// For each cell: its index in a mobile's gains.
+    /// For each cell: index in the levels of a mobile.
     at: Vec<u32>,
     /// Position of each site.
     places: Vec<Place>,
-    /// Coordinates of sites, [`LANES`] at a time: u and v; the last site fills the last block.
+    /// Coordinates u and v of blocks of [`LANES`] sites; copies of the last site pad the last block.
     blocks: Vec<[[f32; LANES]; 2]>,
-    /// Indices of the cells of a block of sites in a mobile's gains, by sector; beyond the last site, none of them.
+    /// By block of sites and sector: indices of the cells in the levels of a mobile; `u32::MAX` for padding.
     targets: Vec<[[u32; LANES]; 3]>,
-    /// Length of a group's row; cells are padded to whole rows of the fading tape.
+    /// Number of levels per frequency group: cells, padded to a multiple of 32.
     pub row: usize,
 }
 
@@ -120,7 +123,7 @@ pub struct Place {
 const HALF_SQRT_3: f32 = 0.866_025_4;
 
 impl Layout {
-    /// Layout of a network of `3 side^2` cells.
+    /// Layout of `side` by `side` sites with three cells each.
     pub fn new(side: u32, radio: &Radio, reuse: Reuse) -> Layout {
         let cells = 3 * side * side;
         let mut groups = vec![Vec::new(); reuse.groups() as usize];
@@ -175,11 +178,11 @@ impl Layout {
     pub fn sites(&self) -> usize {
         (self.side * self.side) as usize
     }
-    /// Length of a mobile's gains, group after group.
+    /// Number of levels of a mobile, group after group, with padding.
     pub fn stride(&self) -> usize {
         self.row * self.groups.len()
     }
-    /// Index of a cell in a mobile's gains.
+    /// Index of a cell in the levels of a mobile.
     #[inline]
     pub fn index(&self, cell: usize) -> usize {
         self.at[cell] as usize
@@ -207,7 +210,7 @@ impl Layout {
         };
         let (du, dv) = (wrap(du), wrap(dv));
         let norm = |a: f32, b: f32| a * a + a * b + b * b;
-        // If both coordinates have one sign, an image across one side of the rhombus may be nearer.
+        // If both coordinates have the same sign, an image across one side of the rhombus may be nearer.
         let au = if du > 0.0 { du - n } else { du + n };
         let av = if dv > 0.0 { dv - n } else { dv + n };
         let (here, left, right) = (norm(du, dv), norm(au, dv), norm(du, av));
@@ -217,7 +220,8 @@ impl Layout {
         (self.distance * (du + 0.5 * dv), self.distance * HALF_SQRT_3 * dv)
     }
 
-    /// Moves a position by a vector in m, with wrap-around.
+    /// Position after a movement by the vector (dx, dy) in m, with wrap-around. Each coordinate may cross the border
+    /// once.
     pub fn moved(&self, from: Place, dx: f32, dy: f32) -> Place {
         let n = self.side as f32;
         let dv = dy / (self.distance * HALF_SQRT_3);
@@ -239,14 +243,15 @@ impl Layout {
         (self.distance * (place.u + 0.5 * place.v), self.distance * HALF_SQRT_3 * place.v)
     }
 
-    /// Levels of the three sectors of a site at a position: path loss, antenna and `shadow_db`, without EIRP.
+    /// Levels of the three sectors of a site at a position: path loss, antenna pattern and `shadow_db` (a loss).
     pub fn levels(&self, site: usize, place: Place, shadow_db: f32) -> [f32; 3] {
         let at = self.site(site);
         let levels = self.block([at.u; LANES], [at.v; LANES], place, [shadow_db; LANES]);
         [levels[0][0], levels[1][0], levels[2][0]]
     }
 
-    /// Levels of [`LANES`] sites, by sector; branch-free loops over arrays, which compile to vector code.
+    /// Levels at `to` of the sites at (`su`, `sv`), by sector. Loops are free of branches, so that they compile to
+    /// vector code.
     #[inline(always)]
     fn block(
         &self,
@@ -275,7 +280,8 @@ impl Layout {
         levels
     }
 
-    /// Levels of all cells at a position, in the order of [`Layout::index`].
+    /// Levels of all cells at a position, in the order of [`Layout::index`]; `shadow_db` is the loss of each site.
+    /// Padding in `into` stays unchanged.
     pub fn gains(&self, place: Place, shadow_db: &[f32], into: &mut [f32]) {
         let blocks = self.blocks.iter().zip(&self.targets);
         for (n, ([u, v], targets)) in blocks.enumerate() {
@@ -332,7 +338,7 @@ mod tests {
     }
 
     proptest! {
-        /// EG-01: the shortest of all images, compared with a search over 25 images.
+        /// EG-01: the distance to a site equals the least distance to its 25 nearest images.
         #[test]
         fn eg_01_distances_are_those_of_the_torus(u in 0.0f32..5.0, v in 0.0f32..5.0, site in 0usize..25) {
             let l = layout();

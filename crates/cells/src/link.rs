@@ -1,54 +1,58 @@
-//! Link-to-system interface: decision which RLC blocks of a radio block arrive.
+//! Link-to-system interface: quality of a radio block, and decision whether header and RLC blocks are decoded, with
+//! incremental redundancy.
 //!
 //! The SINR of each burst, lowered by the receiver's implementation loss, is mapped to mutual information.
 //! The mean over the bursts of an RLC block and over its combined transmissions is mapped back to an
-//! effective SINR and compared with the AWGN threshold. The header is drawn from the bursts that carry the
-//! data; a block with a lost header leaves no soft bits. MCS-8 and 9 interleave each RLC block over two
-//! bursts (3GPP TS 45.003 section 5.1).
+//! effective SINR and compared with the AWGN threshold. The header is decoded from the bursts that carry
+//! the data; a radio block with a lost header leaves no soft bits. MCS-8 and MCS-9 interleave each RLC block over
+//! two bursts (3GPP TS 45.003 section 5.1).
 
 use crate::config::{Config, Receiver};
 use crate::curve::{Curves, Draw, Profile, SCHEMES, Tables, kind, logistic};
 use crate::numeric::to_db;
 use radio::coding::{Modulation, Scheme};
 
-/// Slope of the header's threshold, dB.
+/// Slope of the block error rate of headers, dB.
 const HEADER_SLOPE: f32 = 0.46;
 /// Bursts of a radio block.
 pub(crate) const BURSTS: usize = 4;
 
-/// Soft bits of one RLC block.
+/// Soft bits of one RLC block, for incremental redundancy.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Soft {
-    /// Sum of mutual information, weighted by transmissions; for average curves the sum of C/I.
+    /// Sum over transmissions of mutual information (with average curves: of the C/I ratio) times units.
     sum: f32,
-    /// Transmissions in units of 612 coded bits (8-PSK) or of a radio block (GMSK); 0 without soft bits.
+    /// Units of all transmissions: 612 coded bits with 8-PSK, a radio block with GMSK; 0 without soft bits.
     units: u8,
 }
 
 /// Link model of a run.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Compiled curves.
+    /// Lookup tables of the curves.
     pub tables: Tables,
-    /// SINR factor of each scheme: the implementation loss.
+    /// Implementation loss of each scheme, as a factor of the SINR.
     loss: [f32; SCHEMES],
-    /// Loss of MCS-9, which applies to quality reports.
+    /// Implementation loss of MCS-9, which quality reports include, as a factor of the SINR.
     measured: f32,
-    /// 1 / SINR at the bound by modulation errors.
+    /// Modulation errors (EVM) of transmitter and receiver: the greatest SINR is 1 / `evm`.
     evm: f32,
+    /// Incremental redundancy combines transmissions.
     combines: bool,
+    /// Headers can be lost.
     headers: bool,
-    /// Header thresholds, dB: GMSK, 8-PSK.
+    /// Header thresholds of GMSK and 8-PSK, dB.
     header: [f32; 2],
-    /// Threshold and slope over mean C/I, dB, for the receiver.
+    /// Average curve of each scheme with the receiver's loss: threshold and slope, dB of mean C/I.
     average: [[f32; 2]; SCHEMES],
+    /// Coding gain after 2 and 3 combined transmissions, dB; for average curves.
     gain: [[f32; 2]; SCHEMES],
 }
 
-/// Reception of a radio block.
+/// SINR of the bursts of a radio block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Air {
-    /// SINR of each burst before implementation loss.
+    /// SINR of each burst before implementation loss, as a ratio.
     pub(crate) sinr: [f32; BURSTS],
 }
 
@@ -62,7 +66,7 @@ impl Link {
                 (true, true) => Profile::Tu50,
                 (true, false) => Profile::Tu3,
             };
-        // The average curves of the file include the loss of the specification's minimum receiver.
+        // The average curves of the file include the implementation loss of [`Receiver::SpecMinimum`].
         let shift = |s: usize| Receiver::SpecMinimum.loss_db(s as u8 + 1) - loss_db(s);
         let average = &curves.average[Profile::ALL.iter().position(|p| *p == profile).unwrap_or(0)];
         Link {
@@ -72,14 +76,14 @@ impl Link {
             evm: libm::pow(10.0, -config.evm_db / 10.0) as f32,
             combines: config.incremental_redundancy,
             headers: config.header_errors,
-            // The header's code is stronger than the data's: 1 dB below MCS-1 and MCS-5.
+            // The header has a stronger code than the data: its threshold is 1 dB below MCS-1 or MCS-5.
             header: [curves.awgn[0][0] as f32 - 1.0, curves.awgn[4][0] as f32 - 1.0],
             average: std::array::from_fn(|s| [(average[s][0] - shift(s)) as f32, average[s][1] as f32]),
             gain: std::array::from_fn(|s| curves.gain[s].map(|g| g as f32)),
         }
     }
 
-    /// Loss included in quality reports, dB.
+    /// Implementation loss included in quality reports, dB.
     pub(crate) fn measured_loss_db(&self) -> f32 {
         -to_db(self.measured)
     }
@@ -90,29 +94,30 @@ impl Link {
         sinr / (1.0 + sinr * self.evm)
     }
 
-    /// Mutual information of the bursts as 8-PSK with the loss of MCS-9.
+    /// Mutual information of each burst for 8-PSK with the implementation loss of MCS-9: the basis of quality
+    /// reports.
     #[inline]
     pub(crate) fn heard(&self, air: &Air) -> [f32; BURSTS] {
-        // A loop, because `map` of arrays remains a call in builds with less inlining.
+        // A loop, because the compiler does not always inline `map` of arrays.
         let mut heard = air.sinr;
         heard.iter_mut().for_each(|s| *s = self.tables.information(1, *s * self.measured));
         heard
     }
 
-    /// Quality of a radio block, dB: effective SINR of 8-PSK, which saturates at a higher level than that of
-    /// GMSK.
+    /// Quality of a radio block, dB: effective SINR of 8-PSK, from the values of [`Link::heard`]. 8-PSK distinguishes
+    /// higher SINR than GMSK.
     #[inline]
     pub(crate) fn quality(&self, heard: &[f32; BURSTS]) -> f32 {
         let sum: f32 = (heard[0] + heard[1]) + (heard[2] + heard[3]);
         self.tables.effective(1, sum * (1.0 / BURSTS as f32))
     }
 
-    /// Whether the header of a radio block is decoded.
+    /// Whether the header of a radio block is decoded; `hash` is the random draw.
     #[inline]
     pub(crate) fn header(&self, air: &Air, scheme: Scheme, quality: f32, hash: u64) -> bool {
         let k = kind(scheme.properties().modulation);
-        // At this quality the header is certain: its loss is smaller, and 9 slopes above the threshold no
-        // draw fails.
+        // 9 slopes above the threshold every draw decodes the header. `quality` includes the loss of MCS-9, which is
+        // no smaller than the header's.
         if !self.headers || k == 1 && quality > self.header[1] + 9.02 * HEADER_SLOPE {
             return true;
         }
@@ -122,8 +127,8 @@ impl Link {
         self.tables.decodes(x, self.header[k], HEADER_SLOPE, hash)
     }
 
-    /// Whether an RLC block is decoded from the bursts of this transmission and the stored soft bits.
-    /// `second` is its position in the radio block, `fresh` its first transmission.
+    /// Whether an RLC block is decoded from the bursts of this transmission and the stored soft bits. `second`: it is
+    /// the second RLC block of its radio block; `first`: scheme of its first transmission; `hash`: random draw.
     #[inline(always)]
     #[allow(
         clippy::too_many_arguments,
@@ -143,7 +148,7 @@ impl Link {
         let k = kind(scheme.properties().modulation);
         let loss = self.loss[s];
         let information = if scheme.properties().bursts == 2 {
-            // MCS-8 and 9 have the implementation loss of quality reports.
+            // MCS-8 has the implementation loss of MCS-9, which `heard` includes.
             let from = 2 * usize::from(second);
             0.5 * (heard[from] + heard[from + 1])
         } else {
@@ -159,7 +164,7 @@ impl Link {
         self.tables.decodes(x, threshold, self.tables.slope[row], hash)
     }
 
-    /// Results of [`Link::quality`] for radio blocks with equal bursts.
+    /// Quality of radio blocks whose bursts have equal SINR, by SINR (a ratio): as [`Link::quality`].
     #[inline]
     pub(crate) fn steady<const N: usize>(&self, sinr: &[f32; N]) -> [f32; N] {
         let mut sinr = *sinr;
@@ -167,7 +172,8 @@ impl Link {
         self.tables.effective_of_each(1, &self.tables.information_of_each(1, &sinr))
     }
 
-    /// Decision by average curves: `ci` is the mean C/I, linear and in dB, `draw` the correlated uniform draw.
+    /// Whether an RLC block is decoded, by average curves. `ci` and `db` are the mean C/I as a ratio and in dB;
+    /// `first` is the scheme of the block's first transmission.
     #[inline(always)]
     pub(crate) fn data_average(
         &self,
@@ -188,13 +194,12 @@ impl Link {
             2 => (self.gain[row][0], 0.72),
             _ => (self.gain[row][1], 0.60),
         };
-        // Accumulated C/I: the sum over transmissions, in units of the row's scheme. For a single
-        // transmission that counts once it equals the block's C/I to the bit, because that was only
-        // multiplied and divided by 1 or 2.
+        // Accumulated C/I: the mean over units times the number of transmissions. For one transmission it is exactly
+        // `ci`, because a product by 1 or 2 and a division by the same number do not round.
         let x =
             if alone && n == 1 { db } else { to_db(soft.sum / f32::from(soft.units) * f32::from(n)) + gain };
         let slope = slope * narrower;
-        // Few draws are so close to the error rate that it must be computed.
+        // Only draws close to the error rate need its value.
         self.tables.certain(x, x50, slope, draw).unwrap_or_else(|| draw.uniform() >= logistic(x, x50, slope))
     }
 }
@@ -206,13 +211,14 @@ impl Soft {
         self.units == 0
     }
 
-    /// Adds a transmission; returns the row of thresholds and the number of transmissions that it counts. A
-    /// retransmission with two RLC blocks, or of one sent first beside another, counts with units of 612 bits.
+    /// Adds a transmission in `scheme` with its mutual information or C/I; `first` is the scheme of the block's
+    /// first transmission. Returns the index of the scheme whose thresholds apply, and the number of transmissions
+    /// combined.
     #[inline(always)]
     fn add(&mut self, value: f32, scheme: Scheme, first: Scheme) -> (usize, u8) {
         let psk8 = scheme.properties().modulation == Modulation::Psk8;
-        // A radio block with one RLC block of MCS-5 or 6 carries 1248 of its coded bits, one with two carries
-        // 612 of each.
+        // A radio block of MCS-5 or MCS-6 carries 1248 coded bits of its RLC block; one of MCS-7 to MCS-9 carries 612
+        // of each of its two RLC blocks.
         let units = if psk8 && !scheme.is_dual() { 2 } else { 1 };
         self.sum += value * f32::from(units);
         self.units = self.units.saturating_add(units);
@@ -221,8 +227,8 @@ impl Soft {
     }
 }
 
-/// Row of thresholds after a transmission, and 1 if two units are one transmission of it: by scheme of the
-/// transmission, scheme of the first one, and parity of the units.
+/// By scheme of the latest transmission, scheme of the first transmission, and parity of the units: index of the
+/// scheme whose thresholds apply, and 1 if one transmission of this scheme is two units, otherwise 0.
 static COMBINED: [[[[u8; 2]; 2]; 16]; 16] = {
     let mut all = [[[[0; 2]; 2]; 16]; 16];
     let mut at = 0;
@@ -233,7 +239,7 @@ static COMBINED: [[[[u8; 2]; 2]; 16]; 16] = {
     all
 };
 
-/// An entry of [`COMBINED`].
+/// An entry of [`COMBINED`], by discriminants of the two schemes; `even`: the number of units is even.
 const fn combined(scheme: usize, first: usize, even: bool) -> [u8; 2] {
     const MCS_5: usize = Scheme::Mcs5 as usize;
     const MCS_7: usize = Scheme::Mcs7 as usize;
@@ -254,13 +260,13 @@ const fn combined(scheme: usize, first: usize, even: bool) -> [u8; 2] {
     }
 }
 
-/// Whether most mobiles move fast enough for independent fades in consecutive blocks.
+/// Whether more than half of the mobiles move faster than 7 m/s: their average curve is [`Profile::Tu50`].
 fn fast(config: &Config) -> bool {
     let quick = config.mobiles.iter().filter(|m| m.speed > 7.0).count();
     2 * quick > config.mobiles.len()
 }
 
-/// Index of a scheme among the EGPRS schemes.
+/// Index of a scheme among the EGPRS schemes: MCS-1 has 0.
 #[inline(always)]
 pub(crate) fn index(scheme: Scheme) -> usize {
     usize::from(scheme.number() - 1).min(SCHEMES - 1)
@@ -273,8 +279,9 @@ mod tests {
     use crate::numeric::from_db;
     use base::rng::mix;
 
-    /// EG-08: the table of combinations, rule by rule: GMSK repeats itself, pairs of units of MCS-5 and 6 are one
-    /// transmission unless the block was sent beside another one, and the rest follows the first transmission.
+    /// EG-08: [`COMBINED`] by its rules. GMSK uses its own thresholds; two units of MCS-5 and MCS-6 are one
+    /// transmission unless the first was in MCS-7 to MCS-9; otherwise the first transmission determines the
+    /// thresholds.
     #[test]
     fn eg_08_combinations_follow_the_first_transmission() {
         for scheme in Scheme::EGPRS {
@@ -309,8 +316,8 @@ mod tests {
         Link::new(&config, &Curves::built_in())
     }
 
-    /// EG-07: decisions by average curves equal those of the logistic function, draw by draw, for any number
-    /// of transmissions.
+    /// EG-07: for each draw and any number of transmissions, the decision by average curves equals the decision by
+    /// the logistic function.
     #[test]
     fn eg_07_average_curves_decide_by_the_logistic_law() {
         let link = link(|_| ());
@@ -332,7 +339,7 @@ mod tests {
             let ci = from_db(around);
             let (mut soft, mut plain) = (Soft::default(), Soft::default());
             for k in 0..4 {
-                // Draws close to 0 and to 1 too.
+                // The fourth power adds draws close to 0.
                 let u = crate::numeric::unit(mix(3 * i + k));
                 let draw = Draw::of(if i % 5 == 0 { u * u * u * u } else { u });
                 let u = draw.uniform();
@@ -491,7 +498,7 @@ mod tests {
         }
     }
 
-    /// EG-08: after MCS-9, a retransmission with MCS-6 carries all coded bits at once.
+    /// EG-08: after MCS-9, a retransmission with MCS-6 carries both halves of the coded bits: two units.
     #[test]
     fn eg_08_a_repeat_with_mcs_6_counts_twice() {
         let mut soft = Soft::default();

@@ -1,4 +1,7 @@
-//! Counters of a network of cells by mobile, cell, timeslot, scheme and C/I; load and SGSN queue by second.
+//! Counters of a network of cells by mobile, cell, timeslot, coding scheme and C/I; load and SGSN queue by second;
+//! block error rate, C/I quantiles, Erlang and round trip.
+//!
+//! `way` and pairs by direction: 0 is the downlink, 1 the uplink.
 
 use crate::curve::SCHEMES;
 use crate::direction::{DOWN, UP};
@@ -7,7 +10,7 @@ use radio::coding::Scheme;
 
 /// First bin of C/I histograms, dB; bins are 1 dB wide.
 pub const CI_FROM: i32 = -20;
-/// Bins of C/I histograms.
+/// Number of bins of C/I histograms.
 pub const CI_BINS: usize = 80;
 
 /// Counters of one direction of a mobile, one cache line.
@@ -18,13 +21,13 @@ pub struct WayCounts {
     pub blocks: u64,
     /// RLC blocks sent.
     pub rlc_sent: u64,
-    /// RLC blocks not decoded, or lost with their header.
+    /// RLC blocks not decoded, or in a radio block whose header was lost.
     pub rlc_lost: u64,
-    /// Packets delivered.
+    /// Packets that left the network of cells.
     pub packets: u64,
-    /// Octets of packets delivered.
+    /// Octets of these packets.
     pub octets: u64,
-    /// Sum of packet delays, from transmission by the host to delivery.
+    /// Sum of packet delays, from transmission by the source host until the packet left the network of cells.
     pub delay: Span,
     /// TBFs set up.
     pub tbfs: u64,
@@ -33,7 +36,7 @@ pub struct WayCounts {
 }
 
 impl WayCounts {
-    /// Counts a radio block.
+    /// Counts a radio block with `sent` RLC blocks, `lost` of them lost.
     #[inline]
     pub(crate) fn count(&mut self, ci_db: f32, sent: u64, lost: u64) {
         self.blocks += 1;
@@ -46,13 +49,13 @@ impl WayCounts {
 /// Counters of a mobile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MobileCounts {
-    /// Downlink and uplink.
+    /// Counters of downlink and uplink.
     pub ways: [WayCounts; 2],
     /// Packets dropped at a full SGSN buffer.
     pub dropped: u64,
     /// Packets lost in cell changes.
     pub flushed: u64,
-    /// Cell changes: time, and new cell.
+    /// Cell changes: start, and new cell.
     pub changes: Vec<(Time, u32)>,
 }
 
@@ -67,12 +70,12 @@ pub struct CellCounts {
     pub rlc_lost: [u64; 2],
     /// Octets of packets delivered.
     pub octets: [u64; 2],
-    /// Mobiles that have entered the cell.
+    /// Cell changes into the cell.
     pub entered: u64,
 }
 
 impl CellCounts {
-    /// Counts a radio block of a direction.
+    /// Counts a radio block of a direction with `sent` RLC blocks, `lost` of them lost.
     #[inline]
     pub(crate) fn count(&mut self, way: usize, sent: u64, lost: u64) {
         self.blocks[way] += 1;
@@ -91,7 +94,7 @@ pub struct RadioBin {
 }
 
 impl RadioBin {
-    /// Counts a radio block of a scheme.
+    /// Counts a radio block of a scheme with `sent` RLC blocks, `lost` of them lost.
     #[inline]
     pub(crate) fn count(&mut self, scheme: Scheme, sent: u64, lost: u64) {
         self.blocks += 1;
@@ -100,16 +103,17 @@ impl RadioBin {
     }
 }
 
-/// Totals at one instant; the difference of two is one second.
+/// Sample of load and counters: blocks and octets are totals since the start; the other fields are values at time
+/// `t`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Second {
     /// Time.
     pub t: Time,
-    /// Octets at the SGSN, sum over mobiles.
+    /// Octets in the SGSN queues, sum over mobiles.
     pub queued: u64,
-    /// Octets at the SGSN, largest over mobiles.
+    /// Octets in the longest SGSN queue of a mobile.
     pub queued_most: u64,
-    /// Mobiles with a downlink TBF.
+    /// Number of mobiles with an active downlink TBF.
     pub active: u32,
     /// Radio blocks sent.
     pub blocks: [u64; 2],
@@ -121,22 +125,22 @@ pub struct Second {
     pub octets: [u64; 2],
 }
 
-/// All counters.
+/// All counters of a network of cells.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meter {
-    /// By mobile.
+    /// Counters of each mobile.
     pub mobiles: Vec<MobileCounts>,
-    /// By cell.
+    /// Counters of each cell.
     pub cells: Vec<CellCounts>,
-    /// Block periods in use by [way][cell][slot].
+    /// Radio blocks sent, by [way][cell][slot]: the block periods in which packet data used the timeslot.
     pub slots: [Vec<u64>; 2],
-    /// Octets delivered by [way][cell][slot], RLC payload.
+    /// RLC payload decoded for the first time, octets, by [way][cell][slot].
     pub slot_octets: [Vec<u64>; 2],
-    /// Blocks by C/I: [way][bin].
+    /// Blocks by C/I, as [way][bin]; [`CI_FROM`] and [`CI_BINS`] give the bins.
     pub radio: [Vec<RadioBin>; 2],
-    /// Totals once a second while a TBF exists.
+    /// Samples once a second while block periods are simulated: always with a TBF, not while the network is idle.
     pub seconds: Vec<Second>,
-    /// Number of block periods.
+    /// Number of simulated block periods.
     pub periods: u64,
 }
 
@@ -152,7 +156,7 @@ impl Meter {
         }
     }
 
-    /// Bin of each C/I in dB.
+    /// Histogram bin of each C/I, dB; values outside the range count in the first or last bin.
     #[inline]
     pub(crate) fn bins<const N: usize>(db: &[f32; N]) -> [u32; N] {
         let mut bins = [0; N];
@@ -163,7 +167,7 @@ impl Meter {
         bins
     }
 
-    /// Totals at this instant.
+    /// Sample at time `t` with the totals of all cells.
     pub(crate) fn second(&self, t: Time, (queued, queued_most): (u64, u64), active: u32) -> Second {
         let sum = |of: &dyn Fn(&CellCounts, usize) -> u64| {
             [DOWN, UP].map(|way| self.cells.iter().map(|c| of(c, way)).sum())
@@ -180,7 +184,7 @@ impl Meter {
         }
     }
 
-    /// RLC blocks sent and lost by scheme, MCS-1 first.
+    /// RLC blocks of a direction, sent and lost by scheme, MCS-1 first.
     pub fn schemes(&self, way: usize) -> [[u64; 2]; SCHEMES] {
         let mut all = [[0; 2]; SCHEMES];
         for bin in &self.radio[way] {
@@ -191,7 +195,8 @@ impl Meter {
         all
     }
 
-    /// Quantile (0 to 1) of the C/I of radio blocks, dB.
+    /// Quantile `p` (0 to 1) of the C/I of the radio blocks of a direction, dB, interpolated within a bin; `None`
+    /// without blocks.
     pub fn ci_percentile(&self, way: usize, p: f64) -> Option<f64> {
         let bins = &self.radio[way];
         let total: u64 = bins.iter().map(|bin| bin.blocks).sum();
@@ -207,22 +212,22 @@ impl Meter {
         None
     }
 
-    /// Mean number of timeslots per cell in use by packet data, downlink, over a time: Erlang of packet
-    /// traffic.
+    /// Carried packet traffic of the downlink, Erlang: mean number of timeslots per cell in use, over the time
+    /// `lasted`.
     pub fn erlang(&self, lasted: Span) -> f64 {
         let used: u64 = self.slots[DOWN].iter().sum();
         let periods = lasted.as_secs_f64() * radio::tdma::BLOCKS_PER_SECOND as f64;
         if periods > 0.0 { used as f64 / periods / self.cells.len().max(1) as f64 } else { 0.0 }
     }
 
-    /// Block error rate of RLC.
+    /// Share of lost RLC blocks of a direction; `None` without blocks.
     pub fn block_error_rate(&self, way: usize) -> Option<f64> {
         let (sent, lost) = self.schemes(way).iter().fold((0, 0), |(s, l), [a, b]| (s + a, l + b));
         (sent > 0).then(|| lost as f64 / sent as f64)
     }
 
-    /// Mean delay of packets to the mobile plus that of packets from it, s: the round trip without the
-    /// delayed-ACK timer.
+    /// Mean packet delay of the downlink plus mean packet delay of the uplink, s: the round trip without the
+    /// delayed-ACK timer. `None` without packets in a direction.
     pub fn round_trip_s(&self) -> Option<f64> {
         let mean = |way: usize| {
             let (n, sum) = self

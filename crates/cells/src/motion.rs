@@ -1,9 +1,9 @@
-//! Motion of mobiles: position on the torus, levels of all cells, selection of the serving cell.
+//! Motion of mobiles: position on the torus, measured levels of all cells, reselection of the serving cell.
 //!
 //! A mobile moves in a straight line; every 20 m it turns with a given probability by a uniform angle (UMTS
-//! 30.03 vehicular). At each measurement it averages the levels of all cells. A cell that stays stronger by
-//! the hysteresis for the given time becomes the serving cell (3GPP TS 45.008 section 6.6 by level, without
-//! offsets).
+//! 30.03 vehicular). At each measurement it averages the levels of all cells. If other cells are stronger by the
+//! hysteresis without interruption for the given time, the strongest becomes the serving cell (3GPP TS 45.008 section
+//! 6.6 by level, without offsets).
 
 use crate::config::{Config, Placing};
 use crate::fading::WIDTH;
@@ -15,15 +15,18 @@ use radio::tdma::{Tick, ticks};
 
 /// Distance between possible turns, m (UMTS 30.03).
 const STRETCH: f32 = 20.0;
-/// Distance after which levels are computed anew, m. Shadowing is interpolated over 29 m and changes by about
-/// 0.2 dB in between; path loss changes by 0.5 dB at 35 m from the site and by 0.05 dB at 300 m.
+/// Distance after which levels are computed again, m. Over 1 m, shadowing (interpolated between points 29 m apart)
+/// changes by about 0.2 dB; path loss changes by 0.5 dB at 35 m from the site and by 0.05 dB at 300 m.
 const FRESH: f32 = 1.0;
 
 /// Positions and levels of all mobiles, as parallel vectors.
 pub(crate) struct Motion {
     pub(crate) places: Vec<Place>,
+    /// Direction of motion, a unit vector.
     headings: Vec<(f32, f32)>,
+    /// Speed, m/s.
     speeds: Vec<f32>,
+    /// Distance to the next possible turn, m.
     left: Vec<f32>,
     /// Distance since the last computation of levels, m.
     moved: Vec<f32>,
@@ -32,23 +35,30 @@ pub(crate) struct Motion {
     pub(crate) gains: Gains,
     /// Running averages of the levels.
     averages: Vec<f32>,
-    /// Serving cell.
+    /// Serving cell of each mobile.
     pub(crate) serving: Vec<u32>,
-    /// A stronger cell, and the time since when it is stronger.
+    /// First of the cells stronger by the hysteresis, and tick since which some cell is; the serving cell if none is.
     candidate: Vec<(u32, Tick)>,
-    /// Cell of each index in a row of gains.
+    /// Cell of each index in the levels of a mobile; `None` for padding.
     cells: Vec<Option<u32>>,
+    /// Weight of a measurement in the running averages.
     weight: f32,
+    /// Measurement period, s.
     period_s: f32,
+    /// Hysteresis as a ratio of levels.
     hysteresis: f32,
+    /// Time for which some other cell must be stronger before a cell change, ticks.
     lasts: u32,
+    /// Probability of a turn, and its maximum angle in turns.
     turning: (f64, f32),
-    /// Shadowing of each site and levels of all cells at one place.
+    /// Buffer: shadow fading of each site at one position, dB.
     shadows: Vec<f32>,
+    /// Buffer: levels of all cells at one position.
     levels: Vec<f32>,
 }
 
 impl Motion {
+    /// Mobiles at their initial positions, served by the strongest cell. `name` keys the random streams.
     pub(crate) fn new(config: &Config, layout: &Layout, shadow: &Shadow, name: &str, seed: Seed) -> Motion {
         let n = config.mobiles.len();
         let stride = layout.stride();
@@ -106,9 +116,9 @@ impl Motion {
         self.gains.set(m, &self.levels);
     }
 
-    /// The strongest cell by averaged level, and the level.
+    /// The strongest cell by averaged level, and its averaged level.
     fn strongest(&self, m: usize, stride: usize) -> (u32, f32) {
-        // The maximum of each column of eight first, which is vector code; places without a cell hold 0.
+        // First the maximum of each of eight columns, which compiles to vector code. Padding has level 0.
         let row = &self.averages[m * stride..(m + 1) * stride];
         let mut most = [0.0_f32; LANES];
         for eight in row.as_chunks::<LANES>().0 {
@@ -122,7 +132,7 @@ impl Motion {
         (best, level)
     }
 
-    /// Moves a mobile for one measurement period.
+    /// Moves a mobile by the distance of one measurement period, with turns.
     fn advance(&mut self, layout: &Layout, m: usize) {
         let mut way = self.speeds[m] * self.period_s;
         while way > 0.0 {
@@ -134,7 +144,8 @@ impl Motion {
             if self.left[m] <= 0.0 {
                 self.left[m] = STRETCH;
                 let stream = &mut self.streams[m];
-                // Both draws are made in any case, so that paths stay paired between turning probabilities.
+                // Both numbers are drawn even without a turn, so that scenarios with other turning probabilities use
+                // equal draws.
                 let (turns, angle) = (stream.uniform() < self.turning.0, 2.0 * stream.uniform() as f32 - 1.0);
                 if turns {
                     let (ds, dc) = sin_cos(angle * self.turning.1);
@@ -144,7 +155,8 @@ impl Motion {
         }
     }
 
-    /// One measurement of a mobile: moves it, and returns its new cell if it changes.
+    /// One measurement of a mobile: moves it, averages the levels, and returns the new serving cell after a cell
+    /// change.
     pub(crate) fn measure(&mut self, layout: &Layout, shadow: &Shadow, m: usize, now: Tick) -> Option<u32> {
         if self.speeds[m] > 0.0 {
             self.advance(layout, m);
@@ -173,7 +185,7 @@ impl Motion {
         if self.candidate[m].0 == serving {
             self.candidate[m] = (best, now);
         }
-        // The timer requires some better cell throughout; at its end the best cell is chosen.
+        // During this time any other cell may be the stronger one; at its end the strongest cell is chosen.
         if now - self.candidate[m].1 < self.lasts {
             return None;
         }
@@ -216,9 +228,9 @@ mod tests {
         (layout, shadow, motion)
     }
 
-    /// EG-04: without shadowing, hysteresis and delay, the rate of cell changes is that of straight lines
-    /// across cell borders: v L / (pi A) per second. The border is measured on the static layout: the share
-    /// of neighbouring points with different strongest cells gives L / A (Steinhaus 1930).
+    /// EG-04: without shadowing, hysteresis and delay, mobiles on straight lines cross cell borders at the rate v L
+    /// / (pi A) per second, with perimeter L and area A of a cell. L / (pi A) is measured on the static layout: the
+    /// share of pairs of points 3 m apart with different strongest cells, per metre (Steinhaus 1930).
     #[test]
     fn eg_04_crossings_agree_with_geometry() {
         let mut config = Config::default();

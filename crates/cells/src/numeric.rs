@@ -1,12 +1,13 @@
-//! Elementary functions in single precision by polynomials, and keyed hashes.
+//! Elementary functions in single precision by polynomials (log2, exp2, decibels, angle of a vector), and keyed
+//! hashes for random draws.
 //!
-//! Only `+ - * /` and bit operations, so that results are equal on all platforms and loops vectorise. Maximum
-//! errors, measured in the tests: log2 1e-5, exp2 2e-7 relative, angle 1e-4 rad. A level's error is below
-//! 0.001 dB.
+//! Only `+ - * /`, comparisons and bit operations, so that results are equal on all platforms and loops vectorise.
+//! Maximum errors over the range of the test, which has wider limits: log2 2e-6, exp2 2e-7 relative, angle 2e-5 rad.
+//! The error of a level is less than 0.001 dB.
 
 use base::rng::mix;
 
-/// log2(10) / 10: decibels to octaves.
+/// Octaves (factors of 2 in power) per decibel: log2(10) / 10.
 pub(crate) const OCTAVES_PER_DB: f32 = 0.332_192_8;
 
 /// Logarithm to base 2 of a positive, normal number.
@@ -22,7 +23,7 @@ pub(crate) fn log2(x: f32) -> f32 {
     exponent as f32 + 0.5 + 2.0 * std::f32::consts::LOG2_E * t * series
 }
 
-/// 2 to the power of `x`, for -126 < x < 126.
+/// 2 to the power of `x`; `x` is clamped to -125 to 125.
 #[inline(always)]
 pub(crate) fn exp2(x: f32) -> f32 {
     let x = x.clamp(-125.0, 125.0);
@@ -48,7 +49,7 @@ pub(crate) fn to_db(ratio: f32) -> f32 {
     log2(ratio.max(f32::MIN_POSITIVE)) / OCTAVES_PER_DB
 }
 
-/// The angle of (x, y) in turns, -0.5 to 0.5.
+/// Angle of the vector (x, y) from the x axis in turns, -0.5 to 0.5.
 #[inline(always)]
 pub(crate) fn turns(y: f32, x: f32) -> f32 {
     let (ax, ay) = (x.abs(), y.abs());
@@ -63,13 +64,13 @@ pub(crate) fn turns(y: f32, x: f32) -> f32 {
     if y < 0.0 { -first } else { first }
 }
 
-/// A hash of a key and a number.
+/// Hash of the number `n` with the key `seed`.
 #[inline(always)]
 pub(crate) fn key(seed: u64, n: u64) -> u64 {
     mix(seed ^ n.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// A hash as a number in [0, 1).
+/// Uniform number in [0, 1) from the upper 24 bits of a hash.
 #[inline(always)]
 pub(crate) fn unit(hash: u64) -> f32 {
     (hash >> 40) as f32 * (1.0 / 16_777_216.0)

@@ -1,6 +1,6 @@
 //! Trace of a network of cells for pictures: positions of all mobiles, radio events of one mobile.
 //!
-//! Recording changes no result; without it only counters are kept.
+//! Recording changes no result; without recording only the counters of [`crate::meter`] exist.
 
 use crate::geometry::Place;
 use base::Time;
@@ -11,7 +11,7 @@ use radio::coding::Scheme;
 pub struct Observe {
     /// Positions of all mobiles at each measurement.
     pub trails: bool,
-    /// Radio events of this mobile.
+    /// Number of the mobile whose radio events are recorded.
     pub mobile: Option<u32>,
 }
 
@@ -22,27 +22,27 @@ pub struct Fix {
     pub place: Place,
     /// Serving cell.
     pub cell: u32,
-    /// Averaged downlink C/I, dB, during a TBF.
+    /// Averaged downlink C/I, dB; `None` without a downlink TBF.
     pub ci_db: Option<f32>,
     /// True during a cell change.
     pub changing: bool,
 }
 
-/// A radio event of the observed mobile; directions are 0 (down) and 1 (up).
+/// A radio event of the observed mobile; directions are 0 (downlink) and 1 (uplink).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RadioEvent {
     /// An RLC block was sent.
     Block {
         /// Direction.
         way: usize,
-        /// Coding scheme of its radio block.
+        /// Coding scheme of the radio block.
         scheme: Scheme,
         /// Mean C/I of the radio block, dB.
         ci_db: f32,
-        /// True if it was decoded.
+        /// True if the RLC block was decoded.
         arrived: bool,
     },
-    /// A TBF gets its timeslots.
+    /// A TBF gets timeslots.
     TbfBegins {
         /// Direction.
         way: usize,
@@ -54,14 +54,14 @@ pub enum RadioEvent {
         /// Direction.
         way: usize,
     },
-    /// The mobile leaves a cell.
+    /// A cell change begins.
     Leaves {
         /// Old cell.
         from: u32,
         /// New cell.
         to: u32,
     },
-    /// The mobile has access to its new cell.
+    /// A cell change ends: the mobile has access to the new cell.
     Arrived {
         /// New cell.
         cell: u32,
@@ -71,9 +71,9 @@ pub enum RadioEvent {
         /// Size of the packet, octets.
         octets: u32,
     },
-    /// Octets at the SGSN, once a second.
+    /// Length of the mobile's SGSN queue, once a second.
     Queue {
-        /// Octets in the queue.
+        /// Length of the queue, octets.
         octets: u32,
     },
 }

@@ -1,8 +1,8 @@
-//! Cache prefetch of a block period: reads of the state that the passes over radio blocks are about to use.
+//! Cache prefetch of a block period: reads of the senders, gains, receivers and counters of the next radio blocks.
 //!
-//! The state of the mobiles (6 MB with 500) exceeds the second-level cache, and a block reads some twenty
-//! lines of it in chains of hundreds of instructions. A short loop of reads over the blocks ahead lets their
-//! misses overlap. The sums have no meaning.
+//! The state of 500 mobiles (6 MB) exceeds the second-level cache. A radio block uses about twenty cache lines, in
+//! chains of hundreds of instructions. A short loop that reads the lines of the next blocks lets cache misses
+//! overlap. The sums only keep the compiler from removing the reads.
 
 use crate::geometry::LANES;
 use crate::slots::ones;
@@ -10,11 +10,11 @@ use crate::system::Cells;
 use crate::tick::BlockOnAir;
 use std::hint::black_box;
 
-/// Radio blocks in one loop of reads: their lines fit into a quarter of a first-level cache of 32 KB.
+/// Number of radio blocks in one loop of reads: their cache lines fit into a quarter of a first-level cache of 32 KB.
 pub(crate) const BATCH: usize = 16;
 
 impl Cells {
-    /// Prefetches the state used by the choice of blocks in a cell: the sender of each timeslot's next mobile.
+    /// Prefetches the sender of each timeslot's next mobile, for the selection of blocks in a cell.
     pub(crate) fn prefetch_cell(&self, way: usize, cell: usize) {
         let Some(cell) = self.slots.get(cell) else { return };
         let (turns, mut sum) = (&cell.turns[way], 0);
@@ -26,7 +26,7 @@ impl Cells {
         black_box(sum);
     }
 
-    /// Reads the gains of downlink blocks.
+    /// Prefetches the gains of downlink blocks, for their SINR.
     pub(crate) fn prefetch_gains(&self, blocks: &[BlockOnAir]) {
         let mut sum = 0.0;
         for on in blocks {
@@ -37,7 +37,7 @@ impl Cells {
         black_box(sum);
     }
 
-    /// Prefetches the state used by the decision on blocks: receiver, soft bits, quality, counters.
+    /// Prefetches receiver, soft bits, quality and counters of radio blocks, for their decoding.
     pub(crate) fn prefetch_ends(&self, way: usize, blocks: &[BlockOnAir]) {
         let mut sum = 0;
         for on in blocks {

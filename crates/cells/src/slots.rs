@@ -1,27 +1,31 @@
-//! Timeslots of the cells: allocation, round robin, admission (3GPP TS 44.060 section 5.5; radio-facts of the
-//! study: equal priority, one block each in turn).
+//! Timeslots of a cell: allocation to TBFs, admission, and round-robin scheduling of the TBFs on each timeslot
+//! (3GPP TS 44.060 section 5.5).
 //!
-//! A mobile's downlink timeslots are consecutive. The position with the fewest TBFs is chosen, with ties
-//! broken by a keyed hash. If every position has a full timeslot, the mobile waits until a TBF of the cell
-//! ends.
+//! TBFs have equal priority and send one radio block each in turn. The timeslots of a TBF are consecutive. The
+//! position with the fewest TBFs is chosen, with ties broken by a keyed hash. If every position has a full timeslot,
+//! the mobile waits until a TBF of the cell ends.
 
 use crate::numeric::key;
 use std::collections::VecDeque;
 
-/// TBFs on the timeslots of a cell in one direction, and the next one in turn on each. The lists of all timeslots lie
-/// side by side, because a block period visits them together.
+/// Round robin of the TBFs on each timeslot of a cell in one direction. All lists are contiguous in memory, because a
+/// block period reads them together.
 #[derive(Clone, Debug)]
 pub(crate) struct Turns {
-    /// Places of each timeslot in `members`.
+    /// Capacity of each timeslot in `members`.
     room: usize,
+    /// Mobiles with a TBF on each timeslot, `room` entries per timeslot.
     members: Vec<u32>,
+    /// Length and turn of each timeslot's list.
     lists: Vec<List>,
 }
 
-/// Number of TBFs on a timeslot, and index of the next one in turn.
+/// List of the TBFs on a timeslot.
 #[derive(Clone, Copy, Debug, Default)]
 struct List {
+    /// Number of TBFs.
     length: u32,
+    /// Index of the next TBF in turn.
     turn: u32,
 }
 
@@ -31,13 +35,14 @@ impl Turns {
         Turns { room, members: vec![0; room * slots as usize], lists: vec![List::default(); slots as usize] }
     }
 
-    /// Members of a timeslot.
+    /// Mobiles with a TBF on a timeslot.
     #[inline]
     fn of(&self, slot: usize) -> &[u32] {
         let from = slot * self.room;
         &self.members[from..from + self.lists[slot].length as usize]
     }
 
+    /// Adds a mobile at the end of a timeslot's list.
     fn join(&mut self, slot: usize, mobile: u32) {
         let length = self.lists[slot].length as usize;
         if length == self.room {
@@ -47,7 +52,7 @@ impl Turns {
         self.lists[slot].length += 1;
     }
 
-    /// Doubles the places of each timeslot.
+    /// Doubles the capacity of each timeslot.
     fn widen(&mut self) {
         let room = 2 * self.room;
         let mut members = vec![0; room * self.lists.len()];
@@ -57,6 +62,7 @@ impl Turns {
         (self.room, self.members) = (room, members);
     }
 
+    /// Removes a mobile from a timeslot's list; the order of turns stays.
     fn leave(&mut self, slot: usize, mobile: u32) {
         let Some(at) = self.of(slot).iter().position(|m| *m == mobile) else { return };
         let (from, list) = (slot * self.room, &mut self.lists[slot]);
@@ -65,14 +71,14 @@ impl Turns {
         list.turn -= u32::from((at as u32) < list.turn);
     }
 
-    /// The member whose turn it is on a timeslot.
+    /// Mobile whose turn is next on a timeslot, ready or not. For the prefetch only.
     #[inline]
     pub(crate) fn first(&self, slot: usize) -> Option<u32> {
         let list = self.lists.get(slot)?;
         self.members.get(slot * self.room + list.turn as usize).copied()
     }
 
-    /// Next ready member, in turn.
+    /// Next ready mobile in round-robin order; the turn passes to the mobile after it. `None` if no mobile is ready.
     #[inline]
     pub(crate) fn next(&mut self, slot: usize, mut ready: impl FnMut(u32) -> bool) -> Option<u32> {
         let List { length, turn } = self.lists[slot];
@@ -91,7 +97,7 @@ impl Turns {
     }
 }
 
-/// Positions of the ones in a set, ascending; word by word, because shifts of double words cost more.
+/// Positions of the bits set in `set`, ascending. It processes 64-bit words, because shifts of 128 bits cost more.
 #[inline(always)]
 pub(crate) fn ones(set: u128) -> impl Iterator<Item = usize> {
     let (mut low, mut high) = (set as u64, (set >> 64) as u64);
@@ -113,12 +119,13 @@ pub(crate) fn ones(set: u128) -> impl Iterator<Item = usize> {
 /// Timeslots of one cell.
 #[derive(Clone, Debug)]
 pub(crate) struct CellSlots {
-    /// Downlink and uplink.
+    /// Round robin of downlink and uplink.
     pub(crate) turns: [Turns; 2],
     /// Mobiles waiting for timeslots, by direction.
     pub(crate) waiting: [VecDeque<u32>; 2],
-    /// Timeslots with a TBF, a bit each, by direction.
+    /// Timeslots with a TBF, one bit each, by direction.
     pub(crate) used: [u128; 2],
+    /// Maximum number of TBFs on a timeslot, by direction.
     most: [u32; 2],
 }
 
@@ -132,8 +139,9 @@ impl CellSlots {
         }
     }
 
-    /// Allocates `count` consecutive timeslots and returns the first; `None` if every position has a full
-    /// timeslot. `near`: the mobile's timeslots in the other direction, to which positions are restricted.
+    /// Allocates `count` consecutive timeslots and returns the first; `None` if every position has a full timeslot.
+    /// `near`: first timeslot and number of timeslots of the mobile's other direction; if it has at least `count`,
+    /// positions are restricted to them.
     pub(crate) fn allocate(
         &mut self,
         way: usize,
@@ -161,7 +169,7 @@ impl CellSlots {
         Some(first)
     }
 
-    /// Releases timeslots.
+    /// Releases the `count` timeslots of a mobile from timeslot `first`.
     pub(crate) fn release(&mut self, way: usize, mobile: u32, first: u32, count: u32) {
         for slot in first..first + count {
             let turns = &mut self.turns[way];
@@ -185,7 +193,7 @@ mod tests {
         assert_eq!(found(1 << 127 | 1 << 64 | 1 << 63 | 1), [0, 63, 64, 127]);
     }
 
-    /// EG-11, EG-15: three consecutive timeslots with the fewest TBFs; equal turns.
+    /// EG-11, EG-15: three consecutive timeslots with the fewest TBFs are allocated; TBFs send in turn.
     #[test]
     fn eg_11_eg_15_allocation_and_turns() {
         let mut cell = CellSlots::new(7, [2, 7]);

@@ -1,11 +1,11 @@
 //! Network of GERAN cells as one network element: SGSN queues, core network, set-up, timeslots and release of TBFs,
 //! cell changes, and the schedule of 20 ms ticks.
 //!
-//! A mobile `m` has the ports `2 m` (its host) and `2 m + 1` (toward the server). A packet from the server
-//! crosses the core network, waits at the SGSN, is segmented into RLC blocks by byte offset, and leaves
-//! complete by port `2 m`. A packet from the mobile waits there, crosses the air interface and the core
-//! network, and leaves by `2 m + 1`. While a TBF exists there is a tick every 20 ms; otherwise only
-//! measurements of moving mobiles.
+//! A mobile `m` has the ports `2 m` (its host) and `2 m + 1` (toward the server). A packet from the server crosses
+//! the core network, is queued at the SGSN, is segmented into RLC blocks by byte offset, and leaves by port `2 m`
+//! when complete. A packet from the mobile is queued in its uplink LLC queue, crosses the air interface and the
+//! core network, and leaves by port `2 m + 1`. With a TBF, a scheduled event or voice load there is a tick every 20
+//! ms; otherwise ticks are only at measurements of moving mobiles.
 
 use crate::adaptation::Chooser;
 use crate::air::Medium;
@@ -30,10 +30,10 @@ use radio::tdma::{self, Tick, ticks};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Plan of a network of cells, shared by repetitions.
+/// Parameters of a network of cells, shared by all repetitions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Parameters and mobiles.
+    /// Configuration of the network and its mobiles.
     pub config: Config,
     /// Link-level curves.
     pub curves: Curves,
@@ -45,6 +45,7 @@ pub struct Plan {
 #[derive(Default)]
 pub(crate) struct Sgsn {
     pub(crate) queue: VecDeque<Packet>,
+    /// Octets in the queue, in the counted sizes of [`SizeCounting`].
     pub(crate) octets: u32,
 }
 
@@ -60,38 +61,42 @@ pub struct Cells {
     pub(crate) slots: Vec<CellSlots>,
     pub(crate) ways: Vec<[DirectionState; 2]>,
     pub(crate) sgsn: Vec<Sgsn>,
-    /// Mobiles in a cell change.
+    /// For each mobile: true during a cell change.
     pub(crate) outage: Vec<bool>,
     pub(crate) wheel: Wheel,
-    /// Packets to deliver at the next tick: mobile, direction.
+    /// Packets completed in this block period, to deliver at the next tick: mobile, direction, packet.
     pub(crate) delivered: Vec<(u32, usize, Packet)>,
-    /// Core network: time of exit and mobile of each packet.
+    /// Packets in the core network by direction: time of exit, mobile, packet.
     core: [VecDeque<(Time, u32, Packet)>; 2],
-    /// Time until which the core network's links are busy.
+    /// By direction: time until which the core network's link transmits.
     core_busy: [Time; 2],
-    /// Number of the last executed tick, plus one.
+    /// Number of executed ticks including skipped ones: the last executed tick plus one.
     pub(crate) done: Tick,
+    /// Time of the next tick; never while the network is idle.
     next_tick: Time,
+    /// After [`Signal::Cease`], until [`Signal::Open`]: no ticks for motion and voice alone.
     closed: bool,
-    /// Number of directions with a TBF in any state.
+    /// Number of directions of mobiles with a TBF in any state.
     pub(crate) live: usize,
+    /// Measurement period, ticks.
     pub(crate) period: Tick,
     pub(crate) voice: Option<Voice>,
     pub(crate) meter: Meter,
+    /// Key of the draws of transmissions and timeslots.
     pub(crate) seed: u64,
     pub(crate) observe: Observe,
     pub(crate) records: Records,
-    /// Lists of blocks on the air, kept for their capacity.
+    /// Radio blocks sent in the present block period, by direction; empty between ticks.
     pub(crate) on_air: [Vec<BlockOnAir>; 2],
-    /// Reception of the blocks on the air.
+    /// Buffer: reception of each radio block of a direction.
     pub(crate) met: Vec<Reception>,
-    /// Reception of the bursts of these blocks.
+    /// Buffer: reception of the bursts of each radio block; empty with average curves.
     pub(crate) bursts: Vec<Bursts>,
     pub(crate) rules: Rules,
 }
 
 impl Cells {
-    /// A network of cells for one repetition. `name` keys its random streams.
+    /// A network of cells for one repetition. `name` keys the random streams.
     pub fn new(plan: &Plan, name: &str, seed: Seed) -> Cells {
         let config = plan.config.clone();
         let layout = Layout::new(config.side, &config.radio, config.reuse);
@@ -153,11 +158,11 @@ impl Cells {
     pub fn meter(&self) -> &Meter {
         &self.meter
     }
-    /// Positions of the sites and cells.
+    /// Layout of sites, cells and frequency groups.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
-    /// Parameters of the network.
+    /// Configuration of the network.
     pub fn config(&self) -> &Config {
         &self.config
     }
@@ -170,7 +175,8 @@ impl Cells {
         &self.records
     }
 
-    /// Strongest cell at a position, and its C/I in dB with all cells of its group at full power.
+    /// Strongest cell at a position, and the C/I there in dB while all cells of its frequency group transmit at
+    /// maximum power.
     pub fn static_ci(&self, place: Place) -> (u32, f32) {
         let mut shadows = vec![0.0; self.layout.sites()];
         self.shadow.at(place, &mut shadows);
@@ -184,7 +190,7 @@ impl Cells {
         (best as u32, crate::numeric::to_db(gain(best) / (total - gain(best) + noise)))
     }
 
-    /// Records an event, if the mobile is observed.
+    /// Records a radio event at the start of tick `now`, if `m` is the observed mobile.
     #[inline]
     pub(crate) fn note(&mut self, m: usize, now: Tick, what: RadioEvent) {
         if self.observe.mobile == Some(m as u32) {
@@ -192,7 +198,7 @@ impl Cells {
         }
     }
 
-    /// Sets the uplink power by the open loop.
+    /// Sets a mobile's uplink power by open-loop power control, from the level of the serving cell.
     pub(crate) fn set_uplink_power(&mut self, m: usize) {
         let at = self.layout.index(self.motion.serving[m] as usize);
         let level = Medium::received_dbm(&self.config, self.motion.gains.at(m, at));
@@ -200,7 +206,7 @@ impl Cells {
         self.ways[m][UP].set_power(db);
     }
 
-    /// Counted size of a packet at the SGSN.
+    /// Counted size of a packet in the SGSN buffer, octets.
     fn counted(&self, packet: &Packet) -> u32 {
         match self.config.core.counting {
             SizeCounting::Ip => packet.size,
@@ -208,7 +214,7 @@ impl Cells {
         }
     }
 
-    /// Sends a packet into the core network.
+    /// Sends a packet into the core network: transmission time at `rate_bps`, then the one-way delay.
     pub(crate) fn cross_core(&mut self, way: usize, now: Time, mobile: u32, packet: Packet) {
         let core = &self.config.core;
         let start = self.core_busy[way].max(now);
@@ -218,7 +224,7 @@ impl Cells {
         self.core[way].push_back((ends + core.delay, mobile, packet));
     }
 
-    /// Handles packets that leave the core network now.
+    /// Forwards all packets whose core network delay has passed: uplink to the output port, downlink to the SGSN.
     fn leave_core(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         while let Some(&(_, mobile, packet)) = self.core[UP].front().filter(|c| c.0 <= now) {
@@ -231,7 +237,7 @@ impl Cells {
         }
     }
 
-    /// A packet leaves the network of cells.
+    /// Counts a packet and forwards it to the output port of its direction.
     pub(crate) fn hand_over(&mut self, cx: &mut Cx<'_>, way: usize, mobile: u32, packet: Packet) {
         let counts = &mut self.meter.mobiles[mobile as usize].ways[way];
         counts.packets += 1;
@@ -243,7 +249,7 @@ impl Cells {
         cx.forward(Port((2 * mobile) as u16 + way as u16), packet);
     }
 
-    /// A packet for a mobile reaches the SGSN.
+    /// Enqueues a downlink packet at the SGSN, or drops it if the buffer is full; starts a TBF.
     fn at_sgsn(&mut self, cx: &mut Cx<'_>, m: usize, packet: Packet) {
         let counted = self.counted(&packet);
         if self.sgsn[m].octets + counted > self.config.core.buffer {
@@ -259,7 +265,7 @@ impl Cells {
         }
     }
 
-    /// Moves packets from the SGSN into the BSC, as many as keep the air interface busy.
+    /// Moves packets from the SGSN queue into the downlink LLC queue until the LLC queue has `bsc_octets`.
     pub(crate) fn refill(&mut self, m: usize) {
         let feed = &mut self.ways[m][DOWN].sender.feed;
         while feed.waiting() < u64::from(self.config.core.bsc_octets) {
@@ -273,7 +279,7 @@ impl Cells {
         }
     }
 
-    /// Starts the set-up of a TBF, if data wait and none exists.
+    /// Starts the set-up of a TBF if the direction has data, no TBF, and its mobile is in no cell change.
     pub(crate) fn start_tbf(&mut self, m: usize, way: usize, now: Tick) {
         let w = &mut self.ways[m][way];
         if w.tbf != Tbf::Idle || self.outage[m] || w.sender.is_done() {
@@ -282,12 +288,12 @@ impl Cells {
         w.tbf = Tbf::Starting;
         self.live += 1;
         let setup = ticks(self.config.mac.setup[way]).max(1);
-        // The tick of `now` has run, or runs before the set-up ends.
+        // `done` counts if the tick of `now` has already been executed.
         let event = Event::Started { mobile: m as u32, way: way as u8, generation: w.generation };
         self.wheel.add(now.max(self.done), setup, event);
     }
 
-    /// Allocates timeslots to a TBF, or queues the TBF.
+    /// Admits a TBF after its set-up: allocates timeslots, or queues it until another TBF of the cell ends.
     pub(crate) fn admit(&mut self, m: usize, way: usize, now: Tick) {
         if !self.give_slots(m, way, now) {
             let cell = self.motion.serving[m] as usize;
@@ -296,7 +302,8 @@ impl Cells {
         }
     }
 
-    /// Allocates timeslots to a TBF; false if none are free.
+    /// Allocates timeslots to a TBF, for the uplink within the downlink timeslots if possible; false if every
+    /// position has a full timeslot.
     fn give_slots(&mut self, m: usize, way: usize, now: Tick) -> bool {
         let cell = self.motion.serving[m] as usize;
         let other = &self.ways[m][1 - way];
@@ -313,7 +320,7 @@ impl Cells {
         true
     }
 
-    /// Ends a TBF in any state and admits waiting TBFs.
+    /// Ends a TBF in any state and admits the waiting TBFs of `cell`.
     pub(crate) fn end_tbf(&mut self, m: usize, way: usize, cell: usize, now: Tick) {
         let w = &mut self.ways[m][way];
         match w.tbf {
@@ -329,7 +336,7 @@ impl Cells {
         w.tbf = Tbf::Idle;
         w.restart(self.config.mac.resegment, self.config.mac.poll);
         self.live -= 1;
-        // All mobiles ask for equal numbers of timeslots: if the first one waiting gets none, no other does.
+        // All mobiles need the same number of timeslots: if the first waiting one gets none, neither do the others.
         while let Some(&first) = self.slots[cell].waiting[way].front() {
             if !self.give_slots(first as usize, way, now) {
                 break;
@@ -338,7 +345,7 @@ impl Cells {
         }
     }
 
-    /// A mobile leaves its cell.
+    /// Begins a cell change: discards frames as configured, ends TBFs, resets quality and power, starts the outage.
     pub(crate) fn change_cell(&mut self, cx: &mut Cx<'_>, m: usize, from: u32, to: u32, now: Tick) {
         self.meter.mobiles[m].changes.push((cx.now(), to));
         self.meter.cells[to as usize].entered += 1;
@@ -359,7 +366,8 @@ impl Cells {
                 self.sgsn[m].octets = 0;
             }
         }
-        // The TBFs end afterwards, because a new TBF would segment unacknowledged data again.
+        // TBFs end after lost frames are removed, because the end of a TBF makes all queued frames wait for
+        // segmentation again.
         [DOWN, UP].into_iter().for_each(|way| self.end_tbf(m, way, from as usize, now));
         self.meter.mobiles[m].flushed += lost.len() as u64;
         lost.into_iter().for_each(|p| cx.drop(p, DropReason::Flushed));
@@ -374,7 +382,7 @@ impl Cells {
         self.wheel.add(now, outage.max(1), Event::Arrived { mobile: m as u32 });
     }
 
-    /// Schedules the next tick after `now`.
+    /// Computes the time of the next tick after `now`.
     pub(crate) fn plan_tick(&mut self, now: Time) {
         let busy = self.live > 0 || !self.wheel.is_empty() || !self.delivered.is_empty();
         let busy = busy || (self.voice.is_some() && !self.closed);

@@ -1,8 +1,8 @@
-//! Block period of a network of cells: events, measurements, selection of blocks by all cells, decoding of
-//! all blocks.
+//! Block period (20 ms tick) of a network of cells: scheduled events, measurements, selection of radio blocks by
+//! all cells, SINR, decoding of all blocks, polls and reports.
 //!
-//! First every cell selects its blocks, so that all powers are known; then every block is decoded. Results do
-//! not depend on the order of cells. Draws are keyed by (seed, tick, cell, slot, direction).
+//! First every cell selects its radio blocks, so that all transmitted powers are known; then every block is decoded.
+//! Results do not depend on the order of cells. Random draws are keyed by (seed, tick, cell, slot, direction).
 
 use crate::adaptation::Forget;
 use crate::air::{Medium, UpBlock};
@@ -26,12 +26,13 @@ use radio::tdma::{BLOCKS_PER_SECOND, Tick, ticks};
 /// Reception of a radio block.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Reception {
-    /// Mean SINR without modulation errors, as a ratio.
+    /// Mean SINR (C/I) of the bursts without modulation errors, as a ratio.
     mean: f32,
-    /// Mean SINR in dB.
+    /// `mean` in dB.
     ci: f32,
-    /// Bin of the SINR in the counters.
+    /// Histogram bin of `ci`.
     bin: u32,
+    /// Effective SINR for quality reports, dB.
     quality: f32,
 }
 
@@ -44,20 +45,22 @@ pub(crate) struct Bursts {
     heard: [f32; BURSTS],
 }
 
-/// Parameters that each radio block uses, side by side for the cache.
+/// Parameters that every radio block uses, in one struct for the cache.
 #[derive(Clone, Copy)]
 pub(crate) struct Rules {
-    /// Average curves, without bursts.
+    /// Decisions by average curves, not burst by burst.
     average: bool,
-    /// Weight of a block in quality reports, and error of reports, dB.
+    /// Weight of a radio block in the averages of quality.
     forget: Forget,
+    /// Standard deviation of the measurement error in a report, dB.
     error_db: f32,
-    /// Power of 8-PSK, as a ratio.
+    /// Average power of 8-PSK as a ratio to GMSK.
     back_off: f32,
-    /// Timeslots of a cell.
+    /// Timeslots per cell.
     slots: usize,
+    /// Time from a poll until the report takes effect at the sender, ticks.
     report_delay: Tick,
-    /// Octets that the BSC keeps for a mobile.
+    /// Threshold of a mobile's downlink LLC queue, octets: with fewer, packets move there from the SGSN.
     bsc_octets: u64,
 }
 
@@ -75,18 +78,20 @@ impl Rules {
     }
 }
 
-/// A radio block on the air.
+/// A radio block in transmission.
 #[derive(Clone, Copy)]
 pub(crate) struct BlockOnAir {
     pub(crate) cell: u32,
+    /// Timeslot.
     slot: u32,
     pub(crate) mobile: u32,
+    /// Transmitted power as a ratio to the maximum.
     power: f32,
     pub(crate) block: RadioBlock,
 }
 
 impl BlockOnAir {
-    /// The same block as the uplink of the medium knows it.
+    /// The block as an uplink transmission of [`Medium`].
     #[inline]
     fn uplink(&self) -> UpBlock {
         UpBlock { mobile: self.mobile, cell: self.cell, power: self.power }
@@ -120,8 +125,8 @@ impl Cells {
         self.on_air = air;
     }
 
-    /// Reception of all blocks of a direction, which ends their time on the air. All are measured before the first
-    /// decision, so that branches on draws do not delay memory accesses of the next block.
+    /// Receives all radio blocks of a direction and clears their list. The SINR of all blocks is computed before the
+    /// first decision, so that branches on draws do not delay memory accesses of the next block.
     fn receive<const WAY: usize>(&mut self, now: Tick, air: &mut Vec<BlockOnAir>) {
         self.meet::<WAY>(now, air);
         let (met, bursts) = (std::mem::take(&mut self.met), std::mem::take(&mut self.bursts));
@@ -143,7 +148,7 @@ impl Cells {
         (self.met, self.bursts) = (met, bursts);
     }
 
-    /// Delivers the packets that the previous block period completed.
+    /// Delivers the packets completed in the previous block period: downlink to the host, uplink to the core network.
     fn deliver(&mut self, cx: &mut Cx<'_>) {
         let mut delivered = std::mem::take(&mut self.delivered);
         for (mobile, way, packet) in delivered.drain(..) {
@@ -156,6 +161,7 @@ impl Cells {
         self.delivered = delivered;
     }
 
+    /// Handles the scheduled events of a tick.
     fn events(&mut self, now: Tick) {
         let mut list = self.wheel.take(now);
         for event in list.drain(..) {
@@ -195,7 +201,7 @@ impl Cells {
         self.wheel.give_back(now, list);
     }
 
-    /// Sets coding scheme and power after a quality report.
+    /// Sets coding scheme and power of a direction after a report.
     fn adapt(&mut self, m: usize, way: usize, quality: Option<[f32; 3]>) {
         let w = &mut self.ways[m][way];
         w.quality.reported = quality;
@@ -209,7 +215,7 @@ impl Cells {
         }
     }
 
-    /// Ends a TBF without data, now or after its hold time.
+    /// Ends a TBF without data, at once or after the hold time.
     fn end_or_hold(&mut self, m: usize, way: usize, now: Tick) {
         let w = &self.ways[m][way];
         if w.tbf != Tbf::Active || !w.sender.is_done() {
@@ -223,7 +229,7 @@ impl Cells {
         self.wheel.add(now, hold, event);
     }
 
-    /// Measurements of all mobiles.
+    /// Measurement of all mobiles: motion, cell changes, uplink power of mobiles without an uplink TBF.
     fn measure(&mut self, cx: &mut Cx<'_>, now: Tick) {
         for m in 0..self.ways.len() {
             let from = self.motion.serving[m];
@@ -232,7 +238,7 @@ impl Cells {
             {
                 self.change_cell(cx, m, from, to, now);
             } else if self.outage[m] {
-                // A mobile in a cell change does not change again; its target stays the serving cell.
+                // During a cell change the new cell stays the serving cell.
                 self.motion.serving[m] = from;
             }
             if self.ways[m][UP].tbf == Tbf::Idle {
@@ -250,7 +256,7 @@ impl Cells {
         }
     }
 
-    /// Records the SGSN queue and the number of mobiles with a TBF.
+    /// Samples counters, SGSN queues and the number of active downlink TBFs, once a second.
     fn sample(&mut self, cx: &Cx<'_>) {
         let (sum, most) = self
             .sgsn
@@ -265,7 +271,7 @@ impl Cells {
         }
     }
 
-    /// First pass: block of each cell on each timeslot.
+    /// Selects the radio block of each cell on each timeslot, and adds its power to [`Medium`].
     fn choose<const WAY: usize>(&mut self, now: Tick, air: &mut Vec<BlockOnAir>) {
         let Rules { back_off, bsc_octets, .. } = self.rules;
         let all = (1_u128 << self.config.mac.slots) - 1;
@@ -299,7 +305,7 @@ impl Cells {
         }
     }
 
-    /// Second pass: reception of each radio block.
+    /// Computes SINR and quality of each radio block into `met` and `bursts`.
     fn meet<const WAY: usize>(&mut self, now: Tick, air: &[BlockOnAir]) {
         self.met.clear();
         self.bursts.clear();
@@ -316,7 +322,7 @@ impl Cells {
         }
     }
 
-    /// Reception by average curves: one SINR for a block.
+    /// SINR and quality of at most [`BATCH`] radio blocks for average curves: one SINR per block.
     fn meet_average<const WAY: usize>(&mut self, blocks: &[BlockOnAir]) {
         let mut sinr = [0.0; BATCH];
         for (sinr, on) in sinr.iter_mut().zip(blocks) {
@@ -339,7 +345,7 @@ impl Cells {
         self.met.extend_from_slice(&met[..blocks.len()]);
     }
 
-    /// Reception burst by burst.
+    /// SINR and quality of at most [`BATCH`] radio blocks, burst by burst.
     fn meet_bursts<const WAY: usize>(&mut self, now: Tick, blocks: &[BlockOnAir]) {
         let (mut mean, mut quality) = ([0.0; BATCH], [0.0; BATCH]);
         for (at, on) in blocks.iter().enumerate() {
@@ -361,8 +367,8 @@ impl Cells {
         self.met.extend((0..blocks.len()).map(met));
     }
 
-    /// Decides which RLC blocks of a radio block arrive. `bursts` is `None` with average curves; each caller is compiled
-    /// for its case.
+    /// Decides which RLC blocks of a radio block are decoded, counts them, and polls. `bursts` is `None` with average
+    /// curves; inlining compiles a copy for each of the two cases.
     #[inline(always)]
     fn judge<const WAY: usize>(
         &mut self,
@@ -393,7 +399,7 @@ impl Cells {
         self.poll::<WAY>(now, m, heard, hash);
     }
 
-    /// Counts a radio block with its RLC blocks: sent, lost, and received for the first time.
+    /// Counts a radio block with the number of its RLC blocks sent, lost, and decoded for the first time.
     #[inline(always)]
     fn count<const WAY: usize>(
         &mut self,
@@ -410,7 +416,7 @@ impl Cells {
         self.meter.cells[cell].count(WAY, sent, lost);
     }
 
-    /// Records the RLC blocks of an observed mobile.
+    /// Records the RLC blocks of the observed mobile. `arrived`: 1 for a decoded block, 0 for a lost one.
     #[cold]
     fn note_blocks(
         &mut self,
@@ -427,7 +433,8 @@ impl Cells {
         }
     }
 
-    /// Polls for a report, if one is due; the report is sent if the radio block's header was decoded.
+    /// Polls after each poll period, or at once if no missing or new block remains and no report is in flight. The
+    /// poll is answered by a report if the radio block's header was decoded (`heard`).
     #[inline(always)]
     fn poll<const WAY: usize>(&mut self, now: Tick, m: usize, heard: bool, hash: u64) {
         let w = &mut self.ways[m][WAY];
@@ -437,6 +444,7 @@ impl Cells {
         }
     }
 
+    /// Sends a report, which reaches the sender after the report delay.
     #[inline(never)]
     fn report(&mut self, way: usize, now: Tick, m: usize, hash: u64) {
         let w = &mut self.ways[m][way];
@@ -454,7 +462,7 @@ impl Cells {
     }
 }
 
-/// Data for decoding the RLC blocks of a radio block.
+/// Inputs of the decisions on the RLC blocks of a radio block.
 struct Law<'a> {
     link: &'a Link,
     medium: &'a Medium,
@@ -464,11 +472,12 @@ struct Law<'a> {
     met: &'a Reception,
     /// `None` with average curves.
     bursts: Option<&'a Bursts>,
+    /// Random draws of the radio block.
     hash: u64,
 }
 
 impl Law<'_> {
-    /// Whether the header is decoded.
+    /// Whether the header is decoded; always with average curves.
     #[inline(always)]
     fn header(&self) -> bool {
         match self.bursts {
@@ -477,8 +486,9 @@ impl Law<'_> {
         }
     }
 
-    /// Decides on an RLC block, the first or the second one: whether it is decoded, and whether it is new to the
-    /// receiver, 1 or 0 each.
+    /// Decides whether an RLC block is decoded, and passes it to the receiver. Returns 1 or 0 for decoded, and 1 or
+    /// 0 for decoded for the first time. `second`: it is the second RLC block of the radio block; `heard`: the
+    /// header is decoded.
     #[inline(always)]
     fn take<const WAY: usize>(
         &self,
@@ -501,7 +511,8 @@ impl Law<'_> {
         (1, 1)
     }
 
-    /// Whether an RLC block is decoded. A half is decoded by its own scheme without combining.
+    /// Whether an RLC block is decoded, given the header. A half of a resegmented block is not combined with earlier
+    /// transmissions.
     #[inline(always)]
     fn decodes(&self, w: &mut DirectionState, rlc: &Unit, second: bool) -> bool {
         let scheme = self.on.block.scheme;
@@ -516,6 +527,7 @@ impl Law<'_> {
         self.decoded(rlc.first_scheme, soft, second)
     }
 
+    /// Whether an RLC block is decoded, with the stored soft bits; `first` is the scheme of its first transmission.
     #[inline(always)]
     fn decoded(&self, first: Scheme, soft: &mut Soft, second: bool) -> bool {
         let hash = self.hash >> if second { 24 } else { 12 };
@@ -529,7 +541,7 @@ impl Law<'_> {
     }
 }
 
-/// Decibels of a batch of ratios.
+/// Converts ratios to decibels.
 fn decibels(ratios: &[f32; BATCH]) -> [f32; BATCH] {
     let mut db = [0.0; BATCH];
     for k in 0..BATCH {
@@ -538,7 +550,7 @@ fn decibels(ratios: &[f32; BATCH]) -> [f32; BATCH] {
     db
 }
 
-/// A standard normal number from a hash: the sum of four uniform ones.
+/// Approximately standard normal number from a hash: the scaled sum of four uniform numbers.
 fn normal(hash: u64) -> f32 {
     let sum: f32 = (0..4).map(|k| unit(key(hash, k))).sum();
     (sum - 2.0) * 1.732_050_8

@@ -1,23 +1,29 @@
-//! Voice load: circuit-switched calls on timeslots of the packet territory (M/M/n loss system).
+//! Voice load of a network of cells: circuit-switched calls on the packet timeslots of each cell (M/M/n loss system).
 //!
-//! A call takes the highest free timeslot and transmits at full power half of the time (discontinuous
-//! transmission, 3GPP TS 46.031); packet data use the other timeslots.
+//! A call takes the highest timeslot without a call; without such a timeslot it is lost. During half of the time it
+//! transmits at full power on the downlink (discontinuous transmission, 3GPP TS 46.031). TBFs on the timeslot send
+//! nothing during the call.
 
 use crate::config::Config;
 use crate::numeric::key;
 use base::rng::{Seed, Stream};
 use radio::tdma::{BLOCKS_PER_SECOND, Tick};
 
-/// Calls of all cells.
+/// Voice calls of all cells.
 pub(crate) struct Voice {
+    /// Random stream of each cell.
     streams: Vec<Stream>,
     /// Start of the next call in each cell.
     next: Vec<Tick>,
     /// End of the call on each [cell][slot].
     until: Vec<Tick>,
+    /// Timeslots per cell.
     slots: usize,
+    /// Mean time between starts of calls in a cell, ticks.
     between: f64,
+    /// Mean duration of a call, ticks.
     length: f64,
+    /// Key of the talk spurts.
     seed: u64,
 }
 
@@ -79,8 +85,8 @@ mod tests {
         (1..=servers).fold(1.0, |b, n| erlang * b / (f64::from(n) + erlang * b))
     }
 
-    /// EG-12: calls find the timeslots of an M/M/n loss system: the timeslots in use are the offered Erlang less the
-    /// lost calls of Erlang's formula, the highest timeslot is used most, and half of the time is talk.
+    /// EG-12: calls are an M/M/n loss system. The mean number of timeslots in use equals the offered Erlang less
+    /// the loss of the Erlang B formula; the highest timeslot is used most; half of the time is talk spurts.
     #[test]
     fn eg_12_voice_is_a_loss_system() {
         for erlang in [1.0, 4.0, 9.0] {

@@ -6,22 +6,26 @@ use crate::shadow::Shadow;
 use base::rng::{Seed, fnv1a};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Key of the cache: all parameters of the fields.
+/// Key of the cache: all parameters that determine the fields.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Key {
     seed: Seed,
+    /// Hash of the network's name.
     name: u64,
+    /// Sites along one side of the torus.
     side: u32,
+    /// Bits of deviation, decorrelation distance, site correlation and site distance.
     numbers: [u64; 4],
 }
 
-/// Recently used fields. Generating them costs as much as a minute of a small network.
+/// The last generated fields, oldest first. Their generation takes as long as the simulation of one minute of a small
+/// network.
 static LATELY: Mutex<Vec<(Key, Arc<Shadow>)>> = Mutex::new(Vec::new());
-/// Number of cached fields: the repetitions of a figure, whose variants use them in turn. The fields of 75
-/// cells take 7 MB.
+/// Maximum number of cached entries: the usual number of repetitions of a figure, whose variants use equal fields. An
+/// entry for 75 cells takes 7 MB.
 const KEPT: usize = 10;
 
-/// Fields of a configuration; cached fields equal generated ones.
+/// Shadow fading fields of a configuration, from the cache or generated; `name` keys their random stream.
 pub(crate) fn shadow(config: &Config, layout: &Layout, name: &str, seed: Seed) -> Arc<Shadow> {
     let r = &config.radio;
     let numbers = [r.shadow_db, r.shadow_distance, r.shadow_sites, r.site_distance].map(f64::to_bits);

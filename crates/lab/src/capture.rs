@@ -4,7 +4,7 @@
 //! Packets are encoded as bytes at every host and at both sides of every link. The comment of each packet
 //! states facts that no real capture contains: whether a retransmission was needed, sojourn time in queues,
 //! where the packet was delivered or dropped. `docs/captures.md` describes the encoding. Packets of real
-//! stacks are bytes already; every tap shows them as they entered at their packet port.
+//! stacks are bytes already: taps of links show them as they entered at a packet port, with the ECN mark of the path.
 
 mod collector;
 mod decimal;
@@ -62,7 +62,8 @@ pub struct Recorded<'r, 'a> {
     pub sightings: &'r [Sighting],
     /// Packet port crossings, in time order at each packet port.
     pub crossings: &'r [PortCrossing<'a>],
-    /// Framing at the packet ports, if packets are not bare IP. With framing, the capture holds packet port crossings only.
+    /// Framing at the packet ports, if packets are not bare IP. With framing, the capture has packet port crossings
+    /// only.
     pub framing: Option<Framing>,
 }
 
@@ -79,16 +80,18 @@ enum Body<'a> {
     Derived(Box<Body<'a>>, Derived),
 }
 
-/// Packet as its host sent it, and its history on the path.
+/// Packet as the host sent it, and its history on the path.
 struct Sent<'a> {
     /// Packet number in the run; `None` for a packet without a flow.
     number: Option<u64>,
     body: Body<'a>,
     /// ECN codepoint at the sender.
     ecn: u8,
+    /// Cause of the transmission, if known.
     cause: Option<Cause>,
+    /// Verdict on a retransmission.
     verdict: Option<Retransmission>,
-    /// Time of arrival in the queue where it waits.
+    /// Time of arrival in the queue in which the packet waits.
     joined: Option<Time>,
     /// Total sojourn in queues.
     queued: Span,
@@ -135,6 +138,7 @@ struct Glimpse<'a> {
     t: Time,
     /// Order of recording; breaks ties between packets of one instant.
     order: usize,
+    /// Index of the tap.
     tap: u32,
     /// Index of the packet.
     packet: u32,
@@ -157,6 +161,7 @@ pub struct Capture<'a> {
     framing: Option<Framing>,
     /// Frames at radio taps in time order.
     radio: Vec<radio::Octets>,
+    /// Index of the first radio tap.
     first_radio: usize,
     /// t = 0, nanoseconds since 1970.
     origin_ns: u64,
@@ -253,8 +258,8 @@ impl<'a> Capture<'a> {
         writer.finish()
     }
 
-    /// Appends the first `keep` bytes of a packet with this ECN codepoint, or the bytes recorded at the tap.
-    /// Returns the packet's length.
+    /// Sets `bytes` to a packet with the ECN codepoint `ecn`, or to the bytes `seen` recorded at the tap. Packets
+    /// encoded from segments are cut to `keep` bytes. Returns the packet's length.
     fn bytes_of(
         &self,
         sent: &Sent<'_>,
@@ -268,7 +273,7 @@ impl<'a> Capture<'a> {
     }
 }
 
-/// The taps of a file: one of them or all, each with its snap length.
+/// Taps of a file: the tap `only`, or all, with snap length `snap`.
 fn snapped(taps: &[Tap], only: Option<usize>, snap: u32) -> Vec<Tap> {
     let chosen = taps.iter().enumerate().filter(|(at, _)| only.is_none_or(|tap| *at == tap));
     chosen.map(|(_, tap)| Tap { snap, ..tap.clone() }).collect()
@@ -279,9 +284,11 @@ pub(crate) struct Format<'c> {
     ends: &'c [[End; 2]],
     names: &'c [String],
     framing: Option<Framing>,
-    /// Snap length of encoded packets, bytes.
+    /// Snap length of packets encoded from segments, bytes.
     keep: usize,
+    /// Bytes of the last packet encoded.
     bytes: Vec<u8>,
+    /// Comment of the last packet encoded.
     comment: String,
 }
 
@@ -291,7 +298,7 @@ impl<'c> Format<'c> {
         Format { ends, names, framing, keep, bytes: Vec::new(), comment: String::new() }
     }
 
-    /// Encodes bytes and comment. Returns the length on the wire.
+    /// Encodes bytes and comment of a packet at a tap into the fields. Returns the packet's length on the wire.
     fn frame(&mut self, glimpse: &Glimpse<'_>, sent: &Sent<'_>) -> u32 {
         let mut bytes = std::mem::take(&mut self.bytes);
         let wire_len = self.bytes_of(sent, glimpse.ecn, glimpse.bytes, &mut bytes);
@@ -300,9 +307,10 @@ impl<'c> Format<'c> {
         wire_len
     }
 
-    /// Block of a packet whose end is known. Taps that see the same bytes share it; `snap` is the snap length of all.
+    /// pcapng block of a packet whose end is known. Consecutive taps with the same ECN codepoint share the block;
+    /// `snap` is the snap length of all taps.
     fn block<'s>(&mut self, glimpse: &Glimpse<'_>, sent: &'s mut Sent<'_>, snap: u32) -> &'s mut Prepared {
-        // Bytes recorded at a tap are those of that tap alone.
+        // A block with bytes recorded at a tap is not shared with other taps.
         let ecn = if glimpse.bytes.is_none() { glimpse.ecn } else { u8::MAX };
         let known = sent.ready.take().filter(|(known, _)| *known == ecn && glimpse.bytes.is_none());
         let block = known.map(|(_, block)| block).unwrap_or_else(|| {
@@ -314,8 +322,8 @@ impl<'c> Format<'c> {
         &mut sent.ready.insert((ecn, block)).1
     }
 
-    /// Appends the packet with this ECN codepoint, cut to the snap length, or the bytes recorded at the tap.
-    /// Returns the packet's length.
+    /// Sets `bytes` to a packet with the ECN codepoint `ecn`, or to the bytes `seen` recorded at the tap. Packets
+    /// encoded from segments are cut to the snap length. Returns the packet's length.
     fn bytes_of(&self, sent: &Sent<'_>, ecn: u8, seen: Option<&[u8]>, bytes: &mut Vec<u8>) -> u32 {
         match &sent.body {
             Body::Segment { .. } => self.body(&sent.body, ecn, self.keep, bytes),
@@ -353,7 +361,8 @@ impl<'c> Format<'c> {
         }
     }
 
-    /// Appends the first `keep` bytes of a packet as its host sent it. Returns the packet's length.
+    /// Sets `bytes` to a packet as the host sent it; a segment has the ECN codepoint `ecn` and is cut to `keep`
+    /// bytes. Returns the packet's length.
     fn body(&self, body: &Body<'_>, ecn: u8, keep: usize, bytes: &mut Vec<u8>) -> u32 {
         match body {
             Body::Segment { head, id, segment, divisible } => {

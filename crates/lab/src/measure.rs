@@ -155,7 +155,7 @@ fn unneeded_carried(verdicts: &[Retransmission], ledgers: &[&Ledger]) -> usize {
     verdicts.iter().filter(|v| v.unneeded && !queued.contains(&v.ordinal)).count()
 }
 
-/// Longest of these idle intervals, less the time in which a gate was closed.
+/// Longest interval of `silences`, without the time in which a gate was closed.
 pub(crate) fn longest_silence(model: &Model, silences: &[(Time, Time)], seed: Seed) -> Span {
     let Some(&(_, end)) = silences.last() else { return Span::ZERO };
     let mut closed: Vec<(Time, Time)> =
@@ -179,9 +179,9 @@ pub(crate) fn longest_silence(model: &Model, silences: &[(Time, Time)], seed: Se
 pub(crate) struct Counted<'a> {
     pub(crate) from: EndReport,
     pub(crate) to: EndReport,
-    /// Ledgers of the data direction and of the reverse direction, then those of further network paths.
+    /// Ledgers of the data direction and the reverse direction, then of both directions of further network paths.
     pub(crate) ledgers: Vec<&'a Ledger>,
-    /// When the workload started.
+    /// Start of the workload.
     pub(crate) start: Time,
     /// Present time, at most the limit.
     pub(crate) now: Time,

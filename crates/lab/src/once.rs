@@ -22,7 +22,7 @@ pub struct Options {
     pub shuffle_ties: Option<u64>,
 }
 
-/// Wake-ups between two checks whether the run is over.
+/// Number of wake-ups between two checks whether all workloads are done.
 pub(crate) const LOOK_EVERY: u32 = 16;
 
 /// Runs repetition `repetition` of a model.
@@ -41,8 +41,8 @@ pub fn run_until_stopped(
     run_while(model, repetition, tracer, options.shuffle_ties, &|| !stop.load(Ordering::Relaxed))
 }
 
-/// [`run_until_stopped`] for a model whose missing parts `attach` adds to the network. `goes_on` ends the run
-/// early.
+/// [`run_until_stopped`] for a model whose missing endpoints `attach` adds to the network. The run ends early when
+/// `goes_on` returns false.
 ///
 /// # Errors
 /// Errors of `attach`.
@@ -76,8 +76,8 @@ fn run_while(
     Running::new(model, repetition, tracer, shuffle_ties).judged(goes_on)
 }
 
-/// Runs a repetition to its end. `each` is called whenever `full` returns true, and at the end; its error
-/// ends the repetition.
+/// Runs a repetition to its end. `each` is called whenever `full` returns true, and at the end of workloads and
+/// drain; an error of `each` ends the repetition.
 pub(crate) fn run_in_parts<E>(
     running: &mut Running<'_>,
     full: &mut dyn FnMut(&Network) -> bool,
@@ -126,8 +126,8 @@ impl<'m> Running<'m> {
         &mut self.run.world
     }
 
-    /// Runs until every workload is done or the limit is reached. Returns false if `stopped` ended it
-    /// earlier; a further call continues.
+    /// Runs until every workload is done or the limit is reached. Returns false if `stopped` ended the run earlier; a
+    /// further call continues.
     pub(crate) fn work(&mut self, stopped: &mut dyn FnMut(&Network) -> bool) -> bool {
         let (limit, pending, mut halted) = (self.run.limit, &mut self.pending, false);
         // With background load the run ends at the exact wake-up, so that its results do not depend on how
@@ -145,8 +145,8 @@ impl<'m> Running<'m> {
         !halted
     }
 
-    /// Closes background loads and runs until no packet is in flight. Returns false if `stopped` ended it
-    /// earlier; a further call continues.
+    /// Closes background loads. If all workloads are done, runs until no packet is in flight. Returns false if
+    /// `stopped` ended the drain earlier; a further call continues.
     pub(crate) fn drain(&mut self, stopped: &mut dyn FnMut(&Network) -> bool) -> bool {
         let run = &mut self.run;
         let end = *self.drained.get_or_insert_with(|| {

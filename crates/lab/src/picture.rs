@@ -24,7 +24,7 @@ use scenario::model::{App, Transport};
 use std::collections::BTreeMap;
 use transport::tcp::Role;
 
-/// Runs a repetition with its trace and draws one flow of it.
+/// Runs a repetition with its trace and draws one of its flows.
 pub fn picture(model: &Model, repetition: u64, flow: usize) -> Picture {
     let model = systems::watching(model, flow);
     let mut outcome = run_once(&model, repetition, Options { trace: true, shuffle_ties: None });
@@ -61,7 +61,7 @@ pub fn draw(
             ),
         ),
         Transport::Udp(udp) => (udp.payload, "datagrams".to_owned()),
-        // The trace counts in the protocol's own sequence numbers.
+        // Sequence numbers of the trace count the protocol's own units.
         Transport::Model(spec) => (1, format!("{}: {}", spec.name(), spec.words())),
         // `Transport::Ends` is never nested.
         Transport::Ends(_) => (0, String::new()),
@@ -119,7 +119,9 @@ struct Drawing<'a> {
     p: Picture,
     /// Element of the data's sender.
     from: ElementId,
+    /// Element of the data's receiver.
     to: ElementId,
+    /// Names of all elements.
     names: &'a [String],
     /// Verdicts on retransmissions in the order of sending.
     verdicts: std::slice::Iter<'a, Retransmission>,
@@ -205,6 +207,7 @@ fn stream(seq: u64) -> u64 {
     seq.saturating_sub(1)
 }
 
+/// Adds a timeout or fast retransmit to the picture, from the verdict on its retransmission.
 fn note_cause(p: &mut Picture, t: f64, seq: u64, v: &Retransmission, pending: &mut Option<(f64, u64)>) {
     let truth = if v.unneeded { Truth::Spurious } else { Truth::Genuine };
     match v.cause {

@@ -24,11 +24,11 @@ pub struct Flow {
     pub priority: u32,
     /// Number of connections that receive data; 0 for datagrams.
     pub connections: usize,
-    /// Sum of the windows that its connections may advertise, bytes; none for datagrams.
+    /// Sum of the receive windows that the flow's connections may advertise, bytes; `None` for datagrams.
     pub window_bytes: Option<u64>,
-    /// Bytes received in order; none for datagrams.
+    /// Bytes received in order; `None` for datagrams.
     pub received_bytes: Option<u64>,
-    /// Fraction of the access link of datagrams under a throttle.
+    /// Share of the access link that a throttle permits to datagrams, 0 to 1; `None` without a throttle.
     pub share: Option<f64>,
 }
 
@@ -39,7 +39,7 @@ impl Managers {
         Managers(world.managers.iter().map(name).collect())
     }
 
-    /// Managed flows at `now`, after all events due by then.
+    /// Runs the network until `now`, and returns the state of all managed flows.
     pub fn list(&self, network: &mut Network, now: Time) -> Vec<Flow> {
         if self.0.is_empty() {
             return Vec::new();

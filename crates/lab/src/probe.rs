@@ -1,9 +1,9 @@
 //! Probes: values measured in the trace of one repetition, for claims about single events: duration of a
 //! recovery, segments sent on each ACK, RTO over time.
 //!
-//! "The event" is the first gate closure; without a gate (a change of rate), the first timeout. It ends when
-//! the gate opens. "The train" is the ACKs of segments sent before the first timeout that arrive after the
-//! event, up to the recovery point (`snd_max` at that timeout).
+//! "The event" is the first gate closure, which ends when the gate opens; without a gate, the first timeout. "The
+//! train" is the ACKs of segments sent before the first timeout that arrive after the event, up to the recovery
+//! point (`snd_max` at that timeout).
 
 mod change;
 mod lifetime;
@@ -73,32 +73,48 @@ pub fn is_probe(name: &str) -> bool {
 /// Value by probe name, from one trace; a probe without a value is absent.
 pub type Readings = BTreeMap<&'static str, f64>;
 
+/// A data segment sent.
 struct Sent {
+    /// Time, s.
     t: f64,
+    /// Length, bytes.
     len: u32,
+    /// Sequence number after the last byte.
     end: u64,
+    /// False for a retransmission.
     new: bool,
 }
 
+/// Facts about one flow, from the trace of a repetition.
 #[derive(Default)]
 struct TraceFacts {
     sent: Vec<Sent>,
     /// Time, s, and number of each cumulative ACK that advances.
     acks: Vec<(f64, u64)>,
+    /// Time, s, and first retransmitted sequence number of each timeout.
     timeouts: Vec<(f64, u64)>,
+    /// Number of fast retransmits.
     fast: usize,
+    /// Time, s, and result (true: spurious) of each verdict of the sender's detector.
     verdicts: Vec<(f64, bool)>,
     /// Time, RTO, SRTT, RTTVAR; s.
     timer: Vec<(f64, f64, f64, f64)>,
+    /// Time, s, and slow-start threshold, bytes.
     thresholds: Vec<(f64, u32)>,
+    /// Number of timeouts followed by go-back-N.
     go_back_n: usize,
+    /// Unneeded retransmissions of loss recovery.
     extra: usize,
     retransmissions: usize,
+    /// Data packets dropped.
     lost: usize,
+    /// Data packets discarded because header decompression was out of synchronisation.
     discarded: usize,
     /// Index of the first lost packet in the order of sending.
     first_lost: Option<usize>,
+    /// Data segments that the receiver already had.
     duplicates: usize,
+    /// Size of the largest data packet, bytes.
     packet: u32,
 }
 
@@ -124,7 +140,7 @@ pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
     // A real kernel does not run in virtual time and has no trace.
     let segment = match model.flows[flow].transport.at(transport::tcp::Role::Active) {
         Transport::Tcp { config, .. } => f64::from(config.mss),
-        // The protocol numbers chunks or packets, not bytes.
+        // Sequence numbers of these protocols count chunks or packets, not bytes.
         Transport::Model(_) => 1.0,
         _ => return any,
     };
@@ -137,6 +153,7 @@ pub fn measure(model: &Model, repetition: u64, flow: usize) -> Readings {
     readings
 }
 
+/// Collects the facts of the flow with sender `from` and receiver `to`.
 fn see(records: &[Record], from: u32, to: u32, flow: u32, verdicts: &[Retransmission]) -> TraceFacts {
     let mut s = TraceFacts::default();
     let mut verdicts = verdicts.iter();
@@ -188,6 +205,7 @@ fn see(records: &[Record], from: u32, to: u32, flow: u32, verdicts: &[Retransmis
     s
 }
 
+/// Probes of this file from the facts; `gate` is the event in s, `rate` the rate of the link in bit/s.
 fn numbers(s: &TraceFacts, gate: Option<(f64, f64)>, rate: Option<f64>, mss: f64) -> Readings {
     let mut out = Readings::new();
     let count = |n: usize| n as f64;

@@ -51,7 +51,7 @@ pub(crate) fn add(model: &Model, world: &World, all: &mut [FlowMeasures]) {
     }
 }
 
-/// Metrics whose values a real PCU keeps to itself, or that its bearer does not have: its send window, the time to
+/// Metrics that a real PCU does not report, or that its bearer does not have: its send window, the time to
 /// repair a block, the coding scheme of each block, LLC in acknowledged mode, deletion at changes of cell.
 fn is_inside_the_pcu(metric: Metric) -> bool {
     use Metric::*;

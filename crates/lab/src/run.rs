@@ -1,8 +1,8 @@
 //! Run loop of one repetition under any clock: build, start, drive, drain, evaluate.
 //!
-//! A [`Clock`] implements what differs: real time (`emulate`), or real kernels in virtual time (`uml`).
-//! Virtual time with models only (`once`) has the same phases, so that a scenario has one meaning under all
-//! clocks.
+//! A [`Clock`] attaches the endpoints outside of the model and advances time: real time (`emulate`), or real
+//! kernels in virtual time (`uml`). Virtual time with models only (`once`) has the same phases, so that metrics
+//! have the same definitions under all clocks.
 
 use crate::measure::{self, FlowMeasures};
 use base::event::Category;
@@ -34,7 +34,7 @@ pub struct Run<'m> {
     pub model: &'m Model,
     /// Number of the repetition, from 0.
     pub repetition: u64,
-    /// Seed of its random streams.
+    /// Seed of the repetition's random streams.
     pub seed: Seed,
     /// Time at which the run ends even if workloads are not done.
     pub limit: Time,
@@ -113,7 +113,7 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Closes background loads, delivers packets in flight, and evaluates the metrics.
+    /// Closes background loads, delivers packets in flight if all workloads are done, and evaluates the metrics.
     fn finish(mut self, complete: bool) -> RunOutcome {
         self.close_background();
         if complete {
@@ -184,7 +184,7 @@ impl Pending {
     }
 }
 
-/// Whether the workload of a flow is done; true for ports to outside stacks, whose workloads run outside.
+/// Whether the workload of a flow is done at both ends; a packet port of a real stack counts as done.
 pub fn finished(network: &Network, ends: &Ends) -> bool {
     let done = |id| host::finished(network, id).is_none_or(|finished| finished.is_some());
     done(ends.from) && done(ends.to)

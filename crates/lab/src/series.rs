@@ -1,7 +1,8 @@
-//! Time series of one repetition: congestion window, RTT, queue length, radio state.
+//! Time series of one repetition: congestion window, RTT and RTO, acknowledged bytes, timeouts, queue lengths, drops,
+//! states of state machines, gate closures.
 //!
-//! A sample is a value that holds from its time until the next sample of that series and subject. Queues
-//! follow from the events of a link; states and gates from the weather.
+//! A sample is valid from its time until the next sample of the same series and subject. Queue lengths are computed
+//! from enqueue, service and drop events; states from state events; gate closures from the random streams of the run.
 
 use crate::once::{Options, run_once};
 use base::event::{Event, Record};
@@ -58,6 +59,7 @@ pub fn series(model: &Model, repetition: u64) -> Vec<Sample> {
     out
 }
 
+/// Samples of a flow's sender: windows, RTT, RTO, acknowledged data, timeouts.
 fn endpoint(records: &[Record], sender: u32, flow: &str, out: &mut Vec<Sample>) {
     let (mut timeouts, mut acked) = (0.0, 0);
     for record in records.iter().filter(|record| record.source.0 == sender) {

@@ -27,7 +27,7 @@ pub struct Direction {
     pub timeslots: u8,
     /// Coding scheme of data blocks.
     pub scheme: String,
-    /// C/I, dB; none where the scenario sets a block error rate.
+    /// C/I, dB; `None` where the scenario sets a block error rate.
     pub ci_db: Option<f64>,
 }
 
@@ -79,7 +79,7 @@ impl Mobiles {
         Mobiles(cells.map(|(bearer, (id, user))| (bearer.name.clone(), *id, *user)).collect())
     }
 
-    /// State of each mobile at `now`, after all events due by then.
+    /// Runs the network until `now`, and returns the radio state of each mobile.
     pub fn display(&self, network: &mut Network, now: Time) -> Vec<Serving> {
         if self.0.is_empty() {
             return Vec::new();

@@ -26,13 +26,13 @@ impl ShardPart {
         ShardPart { first: numbers.start, step: 1, end: numbers.end }
     }
 
-    /// True if the part holds this repetition; `cells` is the size of the grid.
+    /// True if the part includes this repetition; `cells` is the number of cells of the grid.
     pub fn holds(self, cell: u32, repetition: u64, cells: u64) -> bool {
         let number = repetition.saturating_mul(cells).saturating_add(u64::from(cell));
         (self.first..self.end).contains(&number) && (number - self.first).is_multiple_of(self.step)
     }
 
-    /// Number of its repetitions in a sweep of `total` repetitions.
+    /// Number of repetitions of a sweep of `total` repetitions that the part includes.
     pub fn count(self, total: u64) -> u64 {
         total.min(self.end).saturating_sub(self.first).div_ceil(self.step)
     }

@@ -41,7 +41,9 @@ pub struct Sweep {
 /// Results of a repetition: rows of flows, and rows of each further table.
 #[derive(Default)]
 struct RepRows {
+    /// Rows of the table of flows.
     rows: Vec<Row>,
+    /// Rows of each further table, in the order of [`tables::all`].
     beside: Vec<Vec<Row>>,
 }
 
@@ -57,9 +59,9 @@ pub struct Prepared {
 /// Progress of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Finished repetitions, those of a resumed run included.
+    /// Number of finished repetitions, including repetitions of earlier runs in the folder.
     pub done: u64,
-    /// Total repetitions.
+    /// Number of repetitions of the sweep.
     pub total: u64,
 }
 
@@ -118,7 +120,7 @@ pub trait RepetitionPlayer: Sync {
         String::new()
     }
 
-    /// Counters of each flow's sending kernel since the previous call, by cell and repetition.
+    /// Counters of each flow's sending kernel for the repetitions since the previous call, by cell and repetition.
     fn counted(&self) -> BTreeMap<(u32, u64), Vec<Counters>> {
         BTreeMap::new()
     }
@@ -154,7 +156,8 @@ pub enum SweepError {
     Scenario(Diagnostics),
     /// The results could not be stored.
     Results(Error),
-    /// This flow has a real kernel's transport, and the caller supplied no [`RepetitionPlayer`].
+    /// Name of a flow, command, node, bearer or hop that needs a real kernel or program; the caller supplied no
+    /// [`RepetitionPlayer`].
     Real(String),
     /// A repetition with real kernels could not be run.
     Refused(Refused),
@@ -181,7 +184,8 @@ pub fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Name of a part outside of the model, if there is one: a real kernel, or a program that serves a hop.
+/// Name of a part of the scenario that is no model: a real kernel, or a program that serves a hop; `None` without
+/// one.
 pub fn real(model: &Model) -> Option<&str> {
     guest(model).or(process(model))
 }
@@ -193,12 +197,12 @@ pub fn guest(model: &Model) -> Option<&str> {
     flow.or(model.commands.first().map(|command| &command.name)).or(wire).map(String::as_str).or(pcu(model))
 }
 
-/// Hop that a program serves, if there is one.
+/// Name of the first hop that an external program serves, if there is one.
 pub fn process(model: &Model) -> Option<&str> {
     model.processes.first().map(|process| process.name.as_str())
 }
 
-/// Bearer whose PCU is a program, if there is one.
+/// Name of the first bearer with a real PCU (external program), if there is one.
 pub fn pcu(model: &Model) -> Option<&str> {
     let real = |kind: &BearerKind| matches!(kind, BearerKind::Gprs(of) if of.pcu.is_some());
     model.bearers.iter().find(|bearer| real(&bearer.kind)).map(|bearer| bearer.name.as_str())
@@ -231,7 +235,7 @@ pub(crate) fn on_all_threads<T: Sync, R: Send>(
 /// Result of [`Sweep::run_kept`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SweepResult {
-    /// Finished repetitions, those of earlier runs included.
+    /// Number of finished repetitions, including repetitions of earlier runs in the folder.
     pub done: u64,
     /// True if all repetitions are finished.
     pub complete: bool,
@@ -333,7 +337,7 @@ impl Sweep {
         Ok((rows, complete))
     }
 
-    /// [`Sweep::run`] that passes each row on.
+    /// [`Sweep::run`] that passes each row to `each` and keeps none.
     pub fn run_each(
         &self,
         folder: Option<&mut RunFolder>,
@@ -347,7 +351,7 @@ impl Sweep {
         };
         self.read_tables(folder.as_deref())?;
         let mut done = FinishedSet::none(self.repetitions);
-        // The folder may hold more repetitions than this sweep; they are left out.
+        // Rows of repetitions outside of this sweep are ignored.
         for row in kept.into_iter().filter(|row| self.holds(row.cell, row.repetition)) {
             done.add(row.cell, row.repetition);
             each(row);
@@ -487,7 +491,7 @@ impl Sweep {
         Ok((done, done == total))
     }
 
-    /// Tables are appended first: the rows of flows mark a repetition as finished.
+    /// Appends a batch to the folder. The table of flows is last, because its rows mark a repetition as finished.
     fn append(&self, folder: &mut RunFolder, new: &RepRows) -> results::Result<()> {
         let headers = self.tables.iter().flat_map(|tables| tables.headers.iter().zip(&tables.wanted));
         for ((table, (header, wanted)), rows) in tables::all().iter().zip(headers).zip(&new.beside) {

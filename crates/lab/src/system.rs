@@ -147,7 +147,7 @@ fn extras(
     set(Metric::CiMedian, meter.ci_percentile(0, 0.5));
 }
 
-/// Mean delay of a packet to these mobiles plus that of a packet from them, s.
+/// Mean downlink packet delay of these mobiles plus their mean uplink packet delay, s.
 fn round_trip<'a>(mobiles: impl Iterator<Item = &'a MobileCounts> + Clone) -> Option<f64> {
     let mean = |way: usize| {
         let (n, sum) = mobiles

@@ -9,7 +9,7 @@ use crate::packet_positions::PacketPositions;
 use report::{Picture, Truth};
 use serde_json::{Value, json};
 
-/// Process id; each track is a thread of it.
+/// Process id in the document; each track is a thread of this process.
 const PROCESS: u32 = 1;
 
 /// Trace-event document for one flow of a repetition.

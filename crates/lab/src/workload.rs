@@ -1,6 +1,7 @@
-//! Metrics of workloads of requests, pages, messages or datagrams: times at the ends, and cost in packets.
+//! Metrics of workloads of requests, pages, messages or datagrams: response times, page times, message delays,
+//! jitter, and segments sent, retransmitted and dropped.
 //!
-//! Costs are summed over both directions where both carry data.
+//! Counters of segments are sums over both directions, because both can carry data.
 
 use crate::measure::{Counted, FlowMeasures, Tally};
 use base::rng::Seed;
@@ -149,7 +150,7 @@ pub(crate) fn measure(model: &Model, flow: &Flow, counted: &Counted<'_>, seed: S
     FlowMeasures { values: Metric::ALL.iter().map(value).collect() }
 }
 
-/// Difference between the mean of every second value and the mean of the others.
+/// Absolute difference between the mean of the values with even index and the mean of those with odd index, s.
 fn alternation_s(values: &[Span]) -> Option<f64> {
     let mean = |first: usize| {
         let every_second = values.iter().skip(first).step_by(2);

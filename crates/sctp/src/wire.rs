@@ -24,9 +24,13 @@ pub struct Codec {
     ports: [u16; 2],
     /// Initial TSN in the peer's last INIT or INIT ACK.
     offered: u32,
+    /// IP identification of the last packet written.
     packets: u16,
+    /// Bytes of the last SCTP packet written.
     inner: Vec<u8>,
+    /// Bytes of the last IP packet written.
     out: Vec<u8>,
+    /// IP packets in both directions with their times, for a capture; `None`: not kept.
     kept: Option<Vec<(Time, Vec<u8>)>>,
 }
 

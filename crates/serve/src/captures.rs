@@ -35,7 +35,8 @@ pub(crate) async fn put(
     Ok(Json(json!({ "name": name, "bytes": bytes })))
 }
 
-/// Temporary file of an upload, removed on drop: the upload failed, or its client disconnected.
+/// Temporary file of an upload. On drop it is removed if it still exists: the upload failed, or the client
+/// disconnected.
 struct Part(PathBuf);
 
 impl Drop for Part {

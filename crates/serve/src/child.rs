@@ -1,8 +1,8 @@
 //! Child processes of the `williwaw` command: verbs with one JSON document as output, and processes of replication
 //! sets with signals to them.
 //!
-//! Only documents with a versioned `schema` key are parsed. Arguments are passed as a list, never through a shell. A
-//! file argument never begins with a dash, since it is an absolute path.
+//! Output that is not JSON is an error with the text of standard error. Arguments are passed as a list, never
+//! through a shell. A file argument never begins with a dash, since it is an absolute path.
 
 use crate::error::Problem;
 use crate::library::Library;
@@ -20,7 +20,7 @@ use tokio::process::{Child, Command};
 #[derive(Debug)]
 pub(crate) struct Williwaw(PathBuf);
 
-/// Timeout of a verb.
+/// Time limit of a verb.
 const PATIENCE: Duration = Duration::from_secs(100);
 /// Largest document, bytes; a larger one is refused as invalid.
 const DOCUMENT: u64 = 64 << 20;
@@ -70,8 +70,8 @@ impl Williwaw {
         })
     }
 
-    /// Starts or continues the process of a set, in a process group of its own. An interrupt at the terminal reaches
-    /// the server only, which interrupts the process.
+    /// Starts a process that starts or continues the run of a set, in its own process group: an interrupt at the
+    /// terminal reaches only the server, which then interrupts the process.
     pub(crate) fn play(&self, set: &Set, library: &Library) -> Result<Child, Problem> {
         let folder = library.set(set.id);
         let log = folder.join("log");
@@ -125,7 +125,7 @@ fn signal(process: u32, signal: rustix::process::Signal) {
     }
 }
 
-/// Whether the process plays this run folder, since process ids are reused.
+/// Whether the run folder is an argument of the process: a process id may have been reused by another program.
 pub(crate) fn plays(process: u32, run: &Path) -> bool {
     let line = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let run = run.as_os_str().as_encoded_bytes();

@@ -11,6 +11,7 @@ use serde_json::json;
 pub struct Problem {
     status: StatusCode,
     message: String,
+    /// Remedy; may be empty.
     help: String,
 }
 
@@ -24,15 +25,17 @@ impl Problem {
         Problem::new(StatusCode::BAD_REQUEST, message, help)
     }
 
+    /// The requested thing does not exist.
     pub(crate) fn missing(what: impl std::fmt::Display) -> Problem {
         Problem::new(StatusCode::NOT_FOUND, format!("there is no {what}"), "")
     }
 
-    /// This machine or the server's folder has a fault.
+    /// An operation of the machine failed, for example on the server's folder.
     pub(crate) fn machine(message: impl Into<String>) -> Problem {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, message, "")
     }
 
+    /// The server permits no changes.
     pub(crate) fn read_only() -> Problem {
         Problem::new(
             StatusCode::FORBIDDEN,
@@ -41,6 +44,7 @@ impl Problem {
         )
     }
 
+    /// The server executes too many requests that simulate or analyse.
     pub(crate) fn busy() -> Problem {
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the server is busy with other pictures", "try again")
     }

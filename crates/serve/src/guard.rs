@@ -12,7 +12,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
 
-/// Token and hosts that a request is checked against.
+/// Check of requests against the token and the host names of the server.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard(Arc<Known>);
 

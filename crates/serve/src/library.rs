@@ -1,8 +1,8 @@
-//! Files in the control tool's folder (`Library`): scenarios, captures, sets, token, lock; check of file names; atomic
-//! writes.
+//! Files in the control tool's folder (`Library`): scenarios, captures, sets, token, lock; check of file names;
+//! atomic writes.
 //!
-//! A file name from a request has letters, digits, `-`, `_`, `.` and spaces, and does not begin with a dot. Other
-//! names do not reach the file system.
+//! A file name from a request has up to 64 letters, digits, `-`, `_`, `.` and spaces, and neither begins nor ends
+//! with a dot or space. Other names do not reach the file system.
 
 use crate::error::Problem;
 use std::fs::{self, File};
@@ -102,7 +102,7 @@ impl Library {
         self.set(id).join("run")
     }
 
-    /// Content of a file in the folder of scenarios, named by a scenario.
+    /// Content of a file that a scenario names; it must be in the folder of scenarios.
     pub(crate) fn beside(&self, name: &str) -> Result<Vec<u8>, String> {
         if !inside(name) {
             return Err(format!("`{name}` is outside the folder of scenarios"));
@@ -117,7 +117,7 @@ impl Library {
     }
 }
 
-/// Whether a path is relative and stays inside its folder.
+/// Whether a path has only normal components, so that it stays inside the folder to which it is relative.
 pub(crate) fn inside(name: &str) -> bool {
     let path = Path::new(name);
     !name.is_empty() && path.components().all(|part| matches!(part, Component::Normal(_)))

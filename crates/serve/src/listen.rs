@@ -45,7 +45,7 @@ pub(crate) async fn serve(
                     drop(slot);
                 });
             }
-            // An error such as a lack of file descriptors may be gone when other connections end.
+            // An error such as a lack of file descriptors can end when other connections end.
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
     }

@@ -1,9 +1,9 @@
-//! Queue of replication sets (`Queue`): plays one set at a time in a child process; pause, stop, resumption, progress,
-//! recovery after a kill of the server.
+//! Queue of replication sets (`Queue`): plays one set at a time in a child process; pause, stop, resumption,
+//! progress, recovery after a kill of the server.
 //!
 //! The database has the intended state; the run folder and its lock show the actual state. The process of a set
-//! outlives a killed server. The next server finds the run folder locked, waits for that process, and continues the
-//! folder if the process was ended too.
+//! continues after a kill of the server. The next server finds the run folder locked, waits until that process
+//! ends, and continues the run if repetitions are missing.
 
 use crate::child::{self, Williwaw};
 use crate::error::Problem;
@@ -27,10 +27,11 @@ pub(crate) struct Queue {
     williwaw: Arc<Williwaw>,
     /// Signals that a set was queued or a request arrived.
     stirred: Notify,
-    /// State that the user requested for a running set, and whether its process was interrupted for that.
+    /// State that the user requested for a running set, and whether the set's process was interrupted already.
     wanted: Mutex<BTreeMap<i64, (SetState, bool)>>,
     /// Sets as JSON, published at each change.
     told: watch::Sender<Arc<Value>>,
+    /// The server ends: no further set is played.
     closing: AtomicBool,
 }
 
@@ -71,6 +72,7 @@ impl Queue {
         Ok(id)
     }
 
+    /// Writes the scenario of a set and the files that it names into the set's folder.
     fn keep(&self, id: i64, new: &New, files: &BTreeMap<String, Vec<u8>>) -> Result<(), Problem> {
         let folder = self.library.set(id);
         let make = |path: &Path| {
@@ -153,6 +155,7 @@ impl Queue {
         }
     }
 
+    /// Plays one set, or waits for a process of an earlier server that plays it.
     async fn play_one(&self, set: &Set) -> Result<(), Problem> {
         let run = self.library.run(set.id);
         if locked(&run) {
@@ -195,7 +198,8 @@ impl Queue {
         }
     }
 
-    /// Stores the final state of a set. Without a status the process was that of an earlier server.
+    /// Stores the state of a set whose process has ended with exit status `status`; `None` for a process of an
+    /// earlier server, or one ended by a signal.
     fn settle(&self, set: &Set, status: Option<i32>) -> Result<(), Problem> {
         let wanted = self.wanted().remove(&set.id);
         let run = self.library.run(set.id);
@@ -300,7 +304,7 @@ fn locked(run: &Path) -> bool {
     run.is_dir() && matches!(RunFolder::open(run), Err(results::Error::Locked { .. }))
 }
 
-/// Whether the run in the folder has all its repetitions.
+/// Whether the run folder has all repetitions of the run.
 fn complete(run: &Path) -> bool {
     results::folder::read_run(run).is_ok_and(|record| record["complete"] == json!(true))
 }

@@ -224,7 +224,7 @@ pub(crate) async fn compare(
     };
     let arguments = ["compare".into(), folder(pair.a)?, folder(pair.b)?, "--json".into()];
     let mut document = app.williwaw.ask(&arguments).await?;
-    // The sentences name the run folders; the page shows the ids of the sets.
+    // The document names run folders; the page shows the ids of the sets instead.
     let names = [pair.a, pair.b].map(|id| (app.library.run(id).display().to_string(), format!("set {id}")));
     rename(&mut document, &names);
     Ok(Json(document))
@@ -269,7 +269,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     done.map_err(|error| Problem::machine(format!("a fault in this program: {error}")))?
 }
 
-/// Like [`blocking`], for work that occupies a core; needs a permit.
+/// Like [`blocking`], for work that simulates or analyses: waits for one of the server's permits.
 pub(crate) async fn heavy<T: Send + 'static>(
     app: App,
     work: impl FnOnce(&App) -> Result<T, Problem> + Send + 'static,

@@ -1,8 +1,8 @@
 //! Database of the control tool's queue (SQLite): replication sets with state and order, hashes of scenarios with
 //! confirmed commands.
 //!
-//! Every change is durable before the response (`synchronous = FULL`), so that an end of the server or of the machine
-//! loses no set. Results are in the run folders of the sets.
+//! Every change is durable before the response (`synchronous = FULL`), so that no set is lost if the server or the
+//! machine stops. Results are in the run folders of the sets.
 
 use crate::error::Problem;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -62,17 +62,22 @@ pub(crate) struct Set {
     pub(crate) id: i64,
     /// Name of the scenario.
     pub(crate) name: String,
+    /// Title of the scenario.
     pub(crate) title: String,
+    /// Text of the scenario.
     #[serde(skip)]
     pub(crate) text: String,
     pub(crate) clock: Clock,
+    /// Repetitions per cell of the grid.
     pub(crate) repetitions: u32,
+    /// Number of cells of the grid.
     pub(crate) cells: u64,
     pub(crate) state: SetState,
     /// Error, or remark on the end of the set.
     pub(crate) message: String,
     /// Date of queueing, UTC.
     pub(crate) created: String,
+    /// Date of the end, UTC; `None` before.
     pub(crate) ended: Option<String>,
     /// Id of the process that plays the set.
     #[serde(skip)]
@@ -132,8 +137,8 @@ impl Store {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Adds a set whose files `keep` writes. The set becomes visible together with its files: the connection stays
-    /// locked, and a server that ends in between leaves no row.
+    /// Adds a set in one transaction, in which `keep` writes the set's files. If the server ends before the
+    /// transaction does, the database has no row of the set.
     pub(crate) fn add(
         &self,
         new: &New,
@@ -177,6 +182,7 @@ impl Store {
         Ok(db.query_row(&sql, [], set).optional()?)
     }
 
+    /// Sets the state of a set and clears its process id; a final state sets the date of the end.
     pub(crate) fn set_state(&self, id: i64, state: SetState, message: &str) -> Result<(), Problem> {
         let over = matches!(state, SetState::Done | SetState::Failed | SetState::Stopped);
         self.open_connection().execute(
@@ -192,7 +198,7 @@ impl Store {
         Ok(())
     }
 
-    /// Moves a set before all others.
+    /// Moves a set to the front of the queue.
     pub(crate) fn first(&self, id: i64) -> Result<(), Problem> {
         self.open_connection().execute(
             "UPDATE sets SET place = (SELECT coalesce(min(place), 0) - 1 FROM sets) WHERE id = ?1",
@@ -206,13 +212,14 @@ impl Store {
         Ok(())
     }
 
-    /// Whether the commands of exactly this scenario were confirmed.
+    /// Whether the user has confirmed the commands of the scenario with this hash.
     pub(crate) fn is_confirmed(&self, hash: &str) -> Result<bool, Problem> {
         let db = self.open_connection();
         let found = db.query_row("SELECT 1 FROM confirmed WHERE hash = ?1", [hash], |_| Ok(())).optional()?;
         Ok(found.is_some())
     }
 
+    /// Records that the user has confirmed the commands of the scenario with this hash.
     pub(crate) fn confirm(&self, hash: &str) -> Result<(), Problem> {
         self.open_connection().execute("INSERT OR IGNORE INTO confirmed (hash) VALUES (?1)", [hash])?;
         Ok(())

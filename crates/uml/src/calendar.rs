@@ -115,7 +115,7 @@ enum Phase {
     Silent,
     /// Running.
     Running,
-    /// Waiting for its turn.
+    /// Waiting until the calendar lets it run.
     Waiting,
 }
 
@@ -123,13 +123,17 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub struct Calendar {
     phase: Phase,
+    /// Current time of the kernel, ns, as far as it is known.
     now: u64,
-    /// Time up to which the kernel may run without a request, ns; it may already have advanced to it.
+    /// Time up to which the kernel may advance without a request, ns; it may already have done so.
     limit: u64,
+    /// Next wake-up that the kernel requested, ns.
     request: u64,
+    /// Last sequence number sent.
     seq: u32,
     /// Sequence numbers of unacknowledged messages, oldest first: at most a FREE_UNTIL and a RUN.
     open: Vec<u32>,
+    /// Time of day at time 0, ns since 1970.
     epoch: u64,
 }
 
@@ -139,7 +143,7 @@ impl Calendar {
         Calendar { phase: Phase::Silent, now: 0, limit: 0, request: NEVER, seq: 0, open: Vec::new(), epoch }
     }
 
-    /// Current time of the kernel.
+    /// Current time of the kernel, ns, as far as it is known.
     pub fn now(&self) -> u64 {
         self.now
     }
@@ -198,7 +202,7 @@ impl Calendar {
         Message { op: op as u32, seq: self.seq, time }
     }
 
-    /// Processes a message of the kernel; returns the reply, if one is due.
+    /// Processes a message of the kernel; returns the acknowledgement to send, `None` if the message is one itself.
     ///
     /// # Errors
     /// The message is not valid in this state.

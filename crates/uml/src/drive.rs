@@ -1,9 +1,10 @@
 //! Virtual-time driver of a network with guest kernels: takes turns in event order, moves packets, fires
 //! triggers.
 //!
-//! The network and the kernels take turns: the one with the earliest event runs. Ties go to the network
-//! first, then to kernels by index. Packets are exchanged between turns while all kernels wait. So no kernel
-//! is interrupted while it runs, and a run is deterministic.
+//! The network and the kernels take turns: the one with the earliest event runs. Of events at one time, the
+//! network's are first, then packets that leave a network card, then kernels by index. Packets are exchanged
+//! between turns while all kernels wait. Therefore no kernel is interrupted while it runs, and a run is
+//! deterministic.
 
 use crate::kernel_nodes::{KernelNode, KernelRole, speaks};
 use crate::{BOOT, Error, pcu, workload_protocol};
@@ -53,26 +54,28 @@ pub struct Driver {
     pub capture: Option<Capture>,
 }
 
-/// Decision after each turn.
+/// Decision before each turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Continue.
     GoOn,
-    /// All datagrams are scheduled: end the kernels that send them after the last datagram has left.
+    /// No further datagrams are ordered: request the end of the kernels that send datagrams.
     Hush,
-    /// End programs and workloads; their kernels then report.
+    /// Request the end of programs and workloads; their kernels then write their results.
     End,
     /// Stop.
     Stop,
 }
 
-/// Bound of kernel turns at one instant, to detect a livelock.
+/// Maximum number of consecutive kernel turns at one time, to detect a livelock.
 const TURNS: u32 = 200_000;
 
+/// Time of the network, from the calendar time of a kernel.
 fn of_guest(ns: u64) -> Time {
     Time::from_nanos(ns.saturating_sub(BOOT.as_nanos()))
 }
 
+/// Calendar time of a kernel, from the time of the network.
 fn for_guest(t: Time) -> u64 {
     t.as_nanos().saturating_add(BOOT.as_nanos()).min(crate::calendar::NEVER)
 }
@@ -112,8 +115,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Runs until `limit`, until `done` (called after each turn of a kernel) stops the run, or until there
-    /// are no more events. True if `done` stopped the run.
+    /// Runs until `limit`, until `done` (called before each turn) stops the run, or until there are no more events.
+    /// True if `done` stopped the run.
     ///
     /// # Errors
     /// A kernel dies, hangs, or does not advance in time.
@@ -124,7 +127,7 @@ impl Driver {
     ) -> Result<bool, Error> {
         let mut turns = 0;
         let mut last = Time::ZERO;
-        // Messages sent before t = 0.
+        // Messages that the kernels sent before t = 0.
         (0..self.kernel_nodes.len()).for_each(|i| self.listen(i));
         loop {
             self.hand_over()?;
@@ -212,8 +215,8 @@ impl Driver {
         }
     }
 
-    /// Ends the workloads of these kernels at the current time, or later for a kernel that has already run
-    /// ahead. No event is due before that time.
+    /// Requests the end of the work of the kernels that `who` selects, at the latest time that any kernel may have
+    /// reached; the network runs up to this time before.
     fn end(&mut self, who: impl Fn(&Network, &KernelNode) -> bool) -> Result<(), Error> {
         let latest = self.kernel_nodes.iter().map(|kernel_node| kernel_node.guest.reach()).max().unwrap_or(0);
         self.network.run_until(of_guest(latest));
@@ -242,7 +245,7 @@ impl Driver {
         let free = free.min(out);
         let Driver { network, kernel_nodes, capture, .. } = self;
         let KernelNode { guest, packet_port, kind, .. } = &mut kernel_nodes[i];
-        // Deferred packets are delivered before it continues.
+        // Packets that wait for a free receive buffer are delivered before the kernel advances.
         let free = if guest.expects() { wake } else { free };
         guest.run(wake, free, &mut |now, packet| {
             let before = network.counters().absorbed;

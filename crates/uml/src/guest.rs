@@ -1,8 +1,8 @@
 //! Guest kernel process with its two sockets: calendar and network card; boot, turns in virtual time, packets
 //! in and out.
 //!
-//! The process is served while it runs; each wait for it is bounded. On drop it is killed with all its child
-//! processes, and its folder is removed.
+//! While the kernel runs, its requests are served; each wait for the process is bounded. On drop the process is
+//! killed with all its child processes, and its folder is removed.
 
 mod serve;
 mod start;
@@ -25,7 +25,7 @@ use std::time::Duration;
 /// States reported by the guest's init.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct GuestState {
-    /// Setup is complete, and it waits for its start.
+    /// The setup is complete, and the init waits for t = 0.
     pub ready: bool,
     /// Every awaited program has ended.
     pub idle: bool,
@@ -39,28 +39,38 @@ pub struct Guest {
     child: Child,
     folder: PathBuf,
     _lock: File,
+    /// Real time for which the running kernel may be silent.
     patience: Duration,
     calendar: Calendar,
+    /// Socket of the calendar.
     time: UnixStream,
     /// Listening vhost-user socket, until the driver has connected.
     listener: Option<UnixListener>,
+    /// vhost-user connection of the kernel's driver.
     device: Option<UnixStream>,
+    /// Backend channel, for interrupts.
     channel: Option<UnixStream>,
     memory: Mapped,
     nic: Nic,
+    /// Unprocessed bytes from the calendar's socket.
     received: Vec<u8>,
+    /// Unprocessed bytes of vhost-user requests.
     asked: Vec<u8>,
+    /// Bytes of the reply to the last interrupt.
     answered: Vec<u8>,
+    /// Files attached to vhost-user requests.
     files: Vec<OwnedFd>,
     console: Option<std::process::ChildStdout>,
+    /// Last console output.
     text: Vec<u8>,
     state: GuestState,
     /// Frames to be delivered to the kernel.
     coming: VecDeque<Frame>,
     /// Messages of the guest's init that were not yet processed.
     words: Vec<Vec<u8>>,
-    /// Whether an interrupt for returned transmit buffers is due.
+    /// Whether the kernel must get an interrupt for returned transmit buffers.
     completion: bool,
+    /// Transmission rate of the network card; none: unlimited.
     modem: Option<Rate>,
     /// Packets in the network card, with their departure times.
     sending: VecDeque<(u64, Vec<u8>)>,
@@ -71,7 +81,8 @@ const TEXT: usize = 1 << 16;
 /// Interval of liveness checks of a silent kernel.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Callback for each packet sent, with its time; returns the time up to which the kernel may then run freely.
+/// Callback for each packet sent, with its time; returns the time up to which the kernel may advance without a
+/// request.
 pub type Sent<'a> = &'a mut dyn FnMut(u64, &[u8]) -> u64;
 
 impl Guest {
@@ -156,13 +167,14 @@ impl Guest {
         std::mem::take(&mut self.words)
     }
 
-    /// Whether a delivery is due.
+    /// Whether frames or an interrupt wait for [`Guest::deliver`].
     pub fn expects(&self) -> bool {
         self.completion || !self.coming.is_empty()
     }
 
     /// Delivers queued frames and interrupts at `t` while the kernel waits, and sets the kernel's requested
-    /// wake-up to `t`. Packets without a free buffer wait for the kernel's next run.
+    /// wake-up to `t`. Frames without a free receive buffer stay in the queue. Frames are dropped until the
+    /// kernel's driver is ready.
     ///
     /// # Errors
     /// Errors of [`Guest::boot`].

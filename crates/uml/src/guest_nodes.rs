@@ -1,8 +1,8 @@
 //! Guest kernels that run the commands of a scenario's nodes in virtual time: tasks, addresses, settings,
 //! results.
 //!
-//! As in real time, each node with commands is a guest kernel with an address that all other nodes know by
-//! name. Its root is a folder of the host, and its commands start on schedule.
+//! Each node with commands is a guest kernel. Its address is in `/etc/hosts` of all nodes, its root is a folder of
+//! the host, and its commands start on schedule.
 
 use crate::kernel_nodes::KernelNode;
 use crate::task::{NetworkCard, Program, ProgramResult, Programs, Task, TaskResult, Work};
@@ -19,7 +19,7 @@ use path::{ElementId, Network};
 use scenario::Model;
 use scenario::model::Linux;
 
-/// Sysctl settings applied before those of the scenario, equal to those in real time.
+/// Sysctl settings applied before the scenario's settings, as in emulations in real time.
 const ALWAYS: &[(&str, &str)] = &[("net.ipv4.tcp_no_metrics_save", "1")];
 /// Prefix length of the addresses of all nodes (RFC 2544).
 const WIDTH: u8 = 15;

@@ -3,7 +3,7 @@
 //!
 //! Kernel sources are built for the architecture `um` with the options in `kernel/config` and two patches.
 //! One patch sets a tick of 250 Hz as in distributions (with 100 Hz, timers are rounded to 10 ms). The other
-//! patch makes space for processors with many registers.
+//! patch enlarges the buffer for the floating-point registers of a processor.
 
 use crate::Error;
 use std::fs::{self, File};
@@ -127,7 +127,7 @@ pub fn is_current(cache: &Path, name: &str) -> bool {
     kernel.is_file() && made.trim() == recipe()
 }
 
-/// File beside a kernel in the cache with the hash of its options.
+/// File in a kernel's folder of the cache with the hash of the kernel's options.
 const RECIPE: &str = "options";
 
 /// Path of a kernel of this name.
@@ -158,7 +158,7 @@ pub fn build(what: &Build, cache: &Path, progress: &dyn Fn(&str)) -> Result<Path
         unpack(&what.source, &tree, progress)?;
     }
     let made = make(what, &tree, cache, progress);
-    // A copied tree makes the next build incremental; an unpacked archive is large and is removed.
+    // A copied tree is kept, so that the next build is incremental; an unpacked archive is removed.
     if !whole && made.is_ok() {
         let _ = fs::remove_dir_all(&tree);
     }

@@ -1,8 +1,8 @@
 //! Virtio network card of a guest kernel over vhost-user: feature negotiation, receive and transmit queues,
 //! messages of the guest's init.
 //!
-//! The device answers vhost-user requests, takes frames from one virtqueue and places frames into the other.
-//! It offers no checksum or segmentation offload, so packets have the format of the wire.
+//! The device replies to vhost-user requests, takes frames from the transmit queue and places frames into the receive
+//! queue. It offers no checksum or segmentation offload, so packets are complete as on a wire.
 
 use crate::ring::{self, Chain, Memory, Places, Ring};
 use crate::vhost::{self, Message, Request};
@@ -111,12 +111,15 @@ pub enum Frame {
 #[derive(Clone, Debug)]
 pub struct Nic {
     mac: [u8; 6],
+    /// Receive queue and transmit queue.
     rings: [Ring; 2],
+    /// Whether the driver has enabled each queue.
     enabled: [bool; 2],
     /// Largest packet that the card can receive, bytes; none: default buffers suffice.
     largest: Option<u16>,
     /// Whether a sent packet's buffer is returned only when the packet leaves the card.
     keeps: bool,
+    /// Buffers of packets in the card, oldest first.
     kept: VecDeque<Chain>,
 }
 
@@ -205,13 +208,14 @@ impl Nic {
         Ok(out)
     }
 
-    /// Byte of the configuration behind the hardware address.
+    /// Byte `at` of the configuration, after the hardware address.
     fn beyond_mac(&self, at: usize) -> u8 {
         let bytes = self.largest.unwrap_or(0).to_le_bytes();
         at.checked_sub(MTU_AT).and_then(|i| bytes.get(i)).copied().unwrap_or(0)
     }
 
-    /// Takes the frames sent by the kernel, and returns their buffers.
+    /// Takes the frames sent by the kernel. Their buffers are returned to the driver, except for packets that stay
+    /// in the card.
     ///
     /// # Errors
     /// The queue is invalid.
@@ -261,6 +265,7 @@ impl Nic {
         self.lay(memory, WORDS, word)
     }
 
+    /// Places a frame with EtherType `kind` into a receive buffer; false without a free buffer.
     fn lay(&mut self, memory: &impl Memory, kind: [u8; 2], inner: &[u8]) -> Result<bool, NicFault> {
         let mac = self.mac;
         let ring = self.ring(RECEIVE)?;

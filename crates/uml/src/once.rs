@@ -74,10 +74,12 @@ struct Played {
     capture: Option<Capture>,
 }
 
-/// Kernels of a repetition: those of flow ends, with flow and side, then those of nodes.
+/// Kernels of a repetition.
 #[derive(Default)]
 struct Posts {
+    /// Kernels of flow ends, then of nodes, then of PCUs.
     kernel_nodes: Vec<KernelNode>,
+    /// Flow and side (0 active, 1 passive) of each kernel of a flow end.
     owners: Vec<(usize, usize)>,
 }
 
@@ -174,6 +176,7 @@ impl Turns<'_> {
         Ok(())
     }
 
+    /// Starts a guest kernel; `largest` is the largest packet that its network card can receive, bytes.
     fn start(
         &self,
         seed: Seed,
@@ -201,12 +204,15 @@ impl Turns<'_> {
 
 /// End of a repetition: workloads in the network, datagrams in flight, reports of the kernels.
 struct Ending<'a> {
+    /// Workloads in the network that are not done.
     pending: Pending,
     /// Datagram flows: index of the ledger of their data, and their ends.
     flying: Vec<(usize, Ends)>,
     limit: Time,
     stop: &'a AtomicBool,
+    /// [`Next::Hush`] was returned.
     hushed: bool,
+    /// [`Next::End`] was returned.
     ending: bool,
 }
 
@@ -227,7 +233,7 @@ impl<'a> Ending<'a> {
             self.hushed = true;
             return Next::Hush;
         }
-        // The last datagrams have left the sender's card by then.
+        // A sender of datagrams is silent once it is done and its network card is empty.
         let silent = |kernel_node: &KernelNode| {
             !speaks(network, kernel_node) || kernel_node.guest.next_departure() == NEVER && done(kernel_node)
         };
@@ -247,8 +253,8 @@ impl<'a> Ending<'a> {
     }
 }
 
-/// Passes the reports of the flows' kernels to their packet ports: counters of each flow, and whether all
-/// workloads are done.
+/// Passes the reports of the flows' kernels to their packet ports. Returns the kernel facts of each flow, and whether
+/// all transfers of kernels are done.
 fn settle(
     run: &mut Run<'_>,
     kernel_nodes: &[KernelNode],
@@ -389,7 +395,7 @@ fn remotes(model: &Model, world: &mut World, seed: Seed) -> Vec<[Option<ElementI
     all
 }
 
-/// Ends of workloads that run in the network: those of models, and those that use a kernel's connections.
+/// Ends of the workloads that run in the network: workloads of models, and workloads that use a kernel's connections.
 fn hosts(model: &Model, world: &World, remotes: &[[Option<ElementId>; 2]]) -> Vec<Ends> {
     let flows = model.flows.iter().zip(&world.flows).zip(remotes);
     // For bulk data with a duration or without limit, the writing kernel determines the end.
@@ -407,8 +413,8 @@ fn hosts(model: &Model, world: &World, remotes: &[[Option<ElementId>; 2]]) -> Ve
         .collect()
 }
 
-/// Whether all data sent on these flows have been delivered or lost. Datagrams are not acknowledged, so the
-/// workload does not wait for the last ones.
+/// Whether all datagrams sent on these flows have been delivered or lost. Datagrams are not acknowledged, so a
+/// workload can be done while its last datagrams are in flight.
 fn landed(network: &Network, flows: &[(usize, Ends)]) -> bool {
     let counters = |id| network.element::<FlowPort>(id).map(FlowPort::counters).unwrap_or_default();
     flows.iter().all(|(ledger, ends)| {
@@ -422,11 +428,12 @@ fn text(kernel_node: &KernelNode, name: &str) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&file(kernel_node, name)?).into_owned())
 }
 
+/// Result of a guest's task, from the file `told`.
 fn task_result(kernel_node: &KernelNode) -> Result<TaskResult, Error> {
     Ok(TaskResult::read(&text(kernel_node, "told")?))
 }
 
-/// Adds the counters of one flow end; `TCP_INFO` is that of the sender.
+/// Adds the kernel counters of one flow end; for the sender also the `TCP_INFO` samples.
 fn note(
     facts: &mut FlowFacts,
     kernel_node: &KernelNode,

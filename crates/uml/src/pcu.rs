@@ -95,7 +95,7 @@ pub(crate) fn keep(capture: &mut Option<Capture>, kernel_node: usize, at: Time, 
     capture.add(kernel_node, PacketMeta { t: at, number: None, after: 0, late: None }, &packet);
 }
 
-/// Closes the cells of all PCUs: they discard all later messages.
+/// Closes the cells of all PCUs: the cells discard all later messages.
 pub(crate) fn close(run: &mut Run<'_>, kernel_nodes: &[KernelNode]) {
     for kernel_node in kernel_nodes {
         let now = run.world.network.now();

@@ -66,9 +66,9 @@ pub struct Ring {
     pub size: u16,
     /// Addresses of table and rings, once configured.
     pub places: Option<Places>,
-    /// Chains taken so far, modulo 2^16.
+    /// Number of chains taken from the available ring, modulo 2^16.
     pub taken: u16,
-    /// Chains returned so far, modulo 2^16.
+    /// Number of chains returned to the used ring, modulo 2^16.
     pub used: u16,
 }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Task of a guest. Times are those of the network.
+/// Task of a guest. Times count from t = 0 of the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     /// Configuration of its network card.
@@ -96,7 +96,7 @@ pub struct Bulk {
     pub bytes: Option<u64>,
     /// Interval of `TCP_INFO` samples; none: only at the end.
     pub look: Option<Span>,
-    /// Whether it reads only on request ([`crate::workload_protocol`]).
+    /// Whether this end reads only on request ([`crate::workload_protocol`]).
     pub slowly: bool,
 }
 

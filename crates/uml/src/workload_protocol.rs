@@ -1,9 +1,9 @@
 //! Workload protocol between the simulator and a guest's init: orders to sockets, connection states,
 //! datagrams, trigger calls, PCU messages.
 //!
-//! Orders go to the guest, connection states come back. Each message has 24 bytes in a frame invisible to
-//! programs. `guest/agent.c`, `guest/datagrams.c`, `guest/bulk.c` and `guest/calls.c` implement the guest's
-//! side; messages of `guest/pcu.c` have variable length.
+//! The simulator sends orders, and the guest's init sends connection states. Messages are frames with an EtherType
+//! that programs do not see. They have 24 bytes, except for the end message and PCU messages. `guest/agent.c`,
+//! `guest/datagrams.c`, `guest/bulk.c`, `guest/calls.c` and `guest/pcu.c` implement the guest's side.
 
 use host::{SocketOrder, SocketState};
 use radio::pcu::{Message, PcuInterface};
@@ -13,21 +13,34 @@ use transport::app::datagrams::Datagram;
 const SIZE: usize = 24;
 /// Message that ends all work; shorter than any other message.
 pub const END: &[u8] = b"end";
+/// Order: open a connection.
 const OPEN: u32 = 1;
+/// Order: write bytes to a connection.
 const WRITE: u32 = 2;
+/// Order: shut down a connection after its bytes.
 const CLOSE: u32 = 3;
+/// Order: reset a connection.
 const ABORT: u32 = 4;
+/// State of a connection: bytes received and acknowledged.
 const STANDS: u32 = 6;
+/// State of a connection that is broken.
 const BROKEN: u32 = 7;
+/// Order: send a datagram.
 const SAY: u32 = 8;
+/// A datagram was received.
 const HEARD: u32 = 9;
+/// Order: read bytes of a connection.
 const READ: u32 = 10;
+/// Trigger call of a program.
 const CALL: u32 = 11;
+/// Response to a trigger call.
 const CALLED: u32 = 12;
+/// Message between PCU and base station.
 const STATION: u32 = 13;
+/// Message between PCU and SGSN (Gb).
 const GB: u32 = 14;
 
-/// Message to the PCU program of a guest.
+/// Serialises a message to the PCU program of a guest.
 pub fn message(message: &Message) -> Vec<u8> {
     let what = match message.link {
         PcuInterface::Station => STATION,
@@ -40,7 +53,7 @@ pub fn message(message: &Message) -> Vec<u8> {
     word
 }
 
-/// Message of the PCU program; `None` for another kind of message.
+/// Parses a message of the PCU program; `None` for another kind of message.
 pub fn pcu_message(word: &[u8]) -> Option<Message> {
     let (what, rest) = word.split_first_chunk()?;
     let (length, rest) = rest.split_first_chunk()?;
@@ -53,7 +66,7 @@ pub fn pcu_message(word: &[u8]) -> Option<Message> {
     Some(Message { link, octets })
 }
 
-/// Order to send a datagram.
+/// Serialises the order to send a datagram.
 pub fn send_datagram(datagram: Datagram) -> Vec<u8> {
     word(SAY, datagram.ordinal, u64::from(datagram.bytes))
 }
@@ -76,7 +89,8 @@ pub fn call(word: &[u8]) -> Option<(u32, u64, u64)> {
     called.then(|| (u32::from_ne_bytes(*number), u64::from_ne_bytes(*name), u64::from_ne_bytes(*value)))
 }
 
-/// Response to a trigger call: time of the trigger, ns of the network; `None`: unknown trigger.
+/// Serialises the response to trigger call `number`; `at` is the time of the trigger, ns of the network, `None` for
+/// an unknown trigger.
 pub fn called(number: u32, at: Option<u64>) -> Vec<u8> {
     word(CALLED, number, at.unwrap_or(u64::MAX))
 }
@@ -93,6 +107,7 @@ pub fn order(order: SocketOrder) -> Vec<u8> {
     word(what, line as u32, bytes)
 }
 
+/// A message of 24 bytes: operation, connection or number, a 64-bit number, and zeros.
 fn word(what: u32, line: u32, bytes: u64) -> Vec<u8> {
     let mut word = Vec::with_capacity(SIZE);
     word.extend(what.to_ne_bytes());

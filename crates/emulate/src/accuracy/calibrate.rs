@@ -35,9 +35,10 @@ pub struct Calibration {
 
 /// Number of wake-ups of a trial.
 const WAKES: u64 = 120;
-/// Mean interval of wake-ups, ns; a prime, to avoid a common period with other timers.
+/// Least interval of wake-ups, ns; a prime, to avoid a common period with other timers. Intervals are up to a quarter
+/// longer.
 const EVERY: u64 = 997_000;
-/// Variation of the interval, ns; a prime, to avoid a common period with other timers.
+/// Step of the sequence that varies the interval, ns; a prime, to avoid a common period with other timers.
 const WOBBLE: u64 = 331_000;
 /// Spin window of the spinning method: the processor wakes up within this time.
 pub const SPIN: Span = Span::from_nanos(200_000);
@@ -47,8 +48,8 @@ const QUIET: Span = Span::from_nanos(200_000);
 const CALM: Span = Span::from_millis(2);
 
 impl Calibration {
-    /// Measures for about half a second. `realtime`: also try real-time priority; `spin`: spin window requested by the
-    /// user, which replaces the choice.
+    /// Measures for about half a second. `realtime`: also try real-time priority; `spin`: spin window requested by
+    /// the user, which replaces the choice.
     pub fn of_this_machine(realtime: bool, spin: Option<Span>) -> Calibration {
         let mut ways = vec![WaitMethod { realtime: false, spin: Span::ZERO }];
         if realtime {
@@ -88,8 +89,9 @@ impl Calibration {
     }
 }
 
-/// Index of the trial with the least 99th percentile, if that is a third below the percentile of a cheaper method. A
-/// requested method is kept.
+/// Index of the best trial. Trials are ordered by cost: a later trial is better only if its 99th percentile is less
+/// than two thirds of that of the best earlier trial. `asked`: the user requested a method, which is the last
+/// trial.
 fn best(trials: &[LatenessTrial], asked: bool) -> usize {
     if asked {
         return trials.len() - 1;
@@ -98,7 +100,7 @@ fn best(trials: &[LatenessTrial], asked: bool) -> usize {
     (1..trials.len()).fold(0, |best, i| if 3 * p99(i) < 2 * p99(best) { i } else { best })
 }
 
-/// Measures one method in a thread of its own; None if it is not available.
+/// Measures one method in the calling thread; None if the method is not available.
 fn tried(method: WaitMethod) -> Option<LatenessTrial> {
     sys::punctual();
     if method.realtime {

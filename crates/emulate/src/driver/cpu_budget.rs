@@ -1,4 +1,4 @@
-//! CPU budget of the real-time driver (`CpuBudget`): spin window, and rest before the kernel throttles the thread.
+//! CPU budget of the real-time driver (`CpuBudget`): spin window, and sleep before the kernel throttles the thread.
 //!
 //! The kernel lets real-time threads run for 95 % of each second (`sched_rt_runtime_us`) and stops them for the
 //! remaining 50 ms. The driver therefore counts its CPU time: beyond a budget it stops spinning, and just before the
@@ -19,6 +19,7 @@ pub(crate) struct CpuBudget {
     began: Span,
     /// CPU time used in the period, at the last sample.
     used: Span,
+    /// Time of the last sample.
     looked: Time,
     /// Due time until which spinning is permitted.
     until: Time,
@@ -28,11 +29,12 @@ pub(crate) struct CpuBudget {
 const PERIOD: Span = Span::from_millis(100);
 /// CPU time of a period beyond which the thread does not spin, so that other threads can run.
 const SPIN_BUDGET: Span = Span::from_millis(80);
-/// CPU time of a period beyond which the thread sleeps: 8 ms in a period are better than 50 ms in each second.
+/// CPU time of a period beyond which the thread sleeps until the period ends: at most 8 ms, where the kernel would
+/// stop the thread for 50 ms.
 const AT_MOST: Span = Span::from_millis(92);
 /// Sample interval; reading the CPU time is a system call.
 const BETWEEN: Span = Span::from_millis(1);
-/// Least useful spin window: wake-ups of an active machine are seldom later than this.
+/// Least spin window other than zero: wake-ups of an active machine are seldom later than this.
 const LEAST: Span = Span::from_nanos(20_000);
 
 impl CpuBudget {
@@ -59,8 +61,9 @@ impl CpuBudget {
         self.window
     }
 
-    /// Samples the thread's CPU time, at most once per interval. After a period with a nearly exhausted budget the
-    /// spin window is halved, down to zero: slight lateness that is rarer is preferred to exactness most of the time.
+    /// Samples the thread's CPU time, at most once per interval. After a period with more CPU time than
+    /// [`SPIN_BUDGET`] the spin window is halved, down to zero; after one with less than half of it, doubled. A
+    /// smaller window makes packets slightly late, but avoids sleeps in which packets are milliseconds late.
     pub(crate) fn look(&mut self, now: Time, cpu: impl FnOnce() -> Span) {
         let period = Some(now.as_nanos() / PERIOD.as_nanos());
         if self.period == period && now < self.looked + BETWEEN {
@@ -83,7 +86,8 @@ impl CpuBudget {
         (self.period, self.began, self.used) = (period, cpu, Span::ZERO);
     }
 
-    /// Whether the thread may spin from `now` until `due`. A permission is not withdrawn.
+    /// Whether the thread may spin from `now` until `due`: if the budget suffices, or it was permitted before for
+    /// this `due`.
     pub(crate) fn may_spin(&mut self, now: Time, due: Time) -> bool {
         if self.window.is_zero() {
             return false;
@@ -94,7 +98,7 @@ impl CpuBudget {
         self.until == due
     }
 
-    /// End of the rest that is due, if any.
+    /// End of the period, until which the thread must sleep; `None` below the limit [`AT_MOST`].
     pub(crate) fn rest(&self) -> Option<Time> {
         let period = self.period.filter(|_| self.used > AT_MOST)?;
         Some(Time::from_nanos((period + 1) * PERIOD.as_nanos()))

@@ -1,8 +1,9 @@
 //! Real-time driver of an emulation (`Driver`): one thread that reads packets from devices, advances the network, and
 //! writes due packets.
 //!
-//! A packet is stamped when it is read, and is written only after its due time, so no packet leaves early. Due times
-//! follow from arrival stamps and the model, never from the time at which the driver runs, so there is no drift.
+//! A packet gets a time stamp when it is read, and is written only after its due time, so no packet leaves early. Due
+//! times are computed from arrival stamps and the model, never from the time at which the driver runs, so there is no
+//! drift.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod cpu_budget;
@@ -102,23 +103,26 @@ pub struct Driver {
     wired: Vec<ElementId>,
     /// Live counters, if they are displayed.
     pub live: Option<Arc<Live>>,
+    /// Trigger socket, if the run has one.
     ear: Option<TriggerListener>,
     clock: Clock,
     gateways: Vec<Gateway>,
+    /// Timer for the next wake-up.
     timer: OwnedFd,
+    /// Descriptors to poll: devices, timer, trigger socket.
     waiting: PollSet,
     /// `waiting` was just polled, so its readiness is valid.
     notified: bool,
-    /// Time of the last read of each device.
+    /// Time of the last read of each device, or of the last wake-up if that is later.
     looked: Vec<Time>,
     buffer: Vec<u8>,
     /// CPU budget of the thread.
     cpu_budget: CpuBudget,
-    /// Packets absorbed by the network when the packet ports were last emptied.
+    /// Number of packets that had reached packet ports when the packet ports were last emptied.
     absorbed: u64,
 }
 
-/// Upper limit of packets read from one device before the next device.
+/// Maximum number of packets read from one device before the next device is read.
 const DRAIN: usize = 32;
 /// Buffer size; larger than any IP packet.
 const BUFFER: usize = 1 << 17;
@@ -332,8 +336,9 @@ impl Driver {
         }
     }
 
-    /// Sleeps until a packet arrives or may be due at a packet port; internal events are processed then. The timer is
-    /// absolute, so time spent before the call adds no delay.
+    /// Sleeps until a packet arrives, or until the spin window before the next time at which a packet can leave by
+    /// a packet port; events inside of the network need no wake-up. The timer is absolute, so time spent before the
+    /// call adds no delay.
     fn sleep(&mut self) -> io::Result<()> {
         let now = self.clock.now();
         let due = self.network.next_exit().unwrap_or(Time::NEVER);

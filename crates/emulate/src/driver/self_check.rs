@@ -61,7 +61,7 @@ pub struct ModelPort {
     queues: PortQueues,
 }
 
-/// Position of the segment number in a packet, behind the IPv4 header.
+/// Position of the segment number in a packet, after the IPv4 header.
 const NUMBER: std::ops::Range<usize> = 20..28;
 /// IP protocol number for experiments (RFC 3692).
 const PROTOCOL: u8 = 253;
@@ -248,8 +248,8 @@ pub fn scenarios(recorded: Option<&[u8]>) -> Result<Vec<(String, Model)>, Scenar
     table.iter().map(one).collect()
 }
 
-/// Synthetic rate in steps of 100 ms, like that of a phone in a car: 0.3 to 3 Mbit/s, from 40 multiples of a golden
-/// angle.
+/// Synthetic rate in steps of 100 ms, as variable as the rate of a phone in a car: 0.3 to 3 Mbit/s, from 40
+/// multiples of a golden angle.
 fn wave() -> String {
     let step = |i: u64| {
         let wave = (i * 377 % 610) as f64 / 610.0;

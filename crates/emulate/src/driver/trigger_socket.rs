@@ -1,8 +1,8 @@
 //! Trigger socket of a running emulation: server for the driver (`TriggerSocket`, `TriggerListener`), client for
 //! `williwaw trigger` (`running`, `call`).
 //!
-//! The sockets are abstract Unix sockets, which leave no file: one in the network namespace of the program, and one at
-//! each node with commands. Request and response are one line each.
+//! The sockets are abstract Unix sockets, which leave no file: one in the network namespace of the program, and one
+//! at each node with commands. Request and response are one line each.
 
 use crate::Error;
 use base::Time;
@@ -58,6 +58,7 @@ pub(crate) struct Call {
 #[derive(Debug)]
 pub struct TriggerListener {
     calls: Receiver<Call>,
+    /// Descriptor that becomes readable when a request arrives.
     bell: OwnedFd,
     mobiles: Mobiles,
     managers: Managers,
@@ -66,8 +67,11 @@ pub struct TriggerListener {
 /// Listening sockets of one emulation; closed on drop.
 pub struct TriggerSocket {
     calls: Sender<Call>,
+    /// Descriptor that wakes the driver.
     bell: OwnedFd,
+    /// One listener for each network namespace.
     listeners: Vec<UnixListener>,
+    /// Abstract name of the sockets.
     name: String,
 }
 
@@ -138,6 +142,7 @@ impl TriggerSocket {
         }
     }
 
+    /// Reads one request, passes it to the driver, and writes the response.
     fn hear(&self, stream: &UnixStream) -> io::Result<()> {
         stream.set_nonblocking(false)?;
         stream.set_read_timeout(Some(CALLED))?;
@@ -158,7 +163,7 @@ impl TriggerSocket {
 }
 
 impl TriggerListener {
-    /// Adds the serving cells of these mobiles and the flows of these managers to each response.
+    /// Sets the mobiles and congestion managers whose state each response contains.
     pub(crate) fn tell_of(&mut self, mobiles: Mobiles, managers: Managers) {
         (self.mobiles, self.managers) = (mobiles, managers);
     }
@@ -185,7 +190,7 @@ impl TriggerListener {
 /// Running emulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
-    /// Name.
+    /// Name of the emulation.
     pub name: String,
     /// Process id.
     pub process: u32,
@@ -225,8 +230,8 @@ fn is_trusted(user: u32) -> bool {
 /// Triggers `name` in a running emulation; an empty name only requests the list of names.
 ///
 /// # Errors
-/// The emulation has ended, refuses this user, or its socket belongs to another user. Abstract names have no owner, so
-/// any process may bind a name first.
+/// The emulation has ended, refuses this user, or its socket belongs to another user. Abstract names have no owner,
+/// so any process may bind a name first.
 pub fn call(running: &Running, name: &str) -> io::Result<Answer> {
     let address = format!("{PREFIX}{}/{}", running.name, running.process);
     let mut stream = UnixStream::connect_addr(&SocketAddr::from_abstract_name(address)?)?;

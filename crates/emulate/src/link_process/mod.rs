@@ -87,7 +87,7 @@ impl ProcessPipe {
         #[cfg(target_os = "linux")]
         std::os::unix::process::CommandExt::process_group(&mut shell, 0);
         let mut child = shell.spawn().map_err(refused)?;
-        // The channel holds one response: an unrequested one blocks the reading thread, not the run.
+        // The channel has room for one response: unrequested responses block the reading thread, not the run.
         let (sender, answers) = sync_channel(1);
         let (questions, stdout) = (child.stdin.take(), child.stdout.take());
         let mut line = ProcessPipe { name: name.to_owned(), child, questions, answers, faults };

@@ -25,7 +25,9 @@ use transport::tcp::Role;
 
 /// Orders to remote hosts, their devices and results.
 pub(crate) struct RemoteSession<'a> {
+    /// Remote hosts, if any.
     by: Option<&'a dyn RemoteHosts>,
+    /// For each node: whether it is on a remote host.
     held: Vec<bool>,
     machines: BTreeMap<usize, Device>,
     ends: BTreeMap<(usize, bool), Device>,
@@ -106,7 +108,7 @@ impl<'a> RemoteSession<'a> {
         Ok(ordered)
     }
 
-    /// Whether remote hosts take part.
+    /// Whether the emulation uses remote hosts.
     pub(crate) fn any(&self) -> bool {
         self.by.is_some()
     }

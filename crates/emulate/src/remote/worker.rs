@@ -1,5 +1,5 @@
-//! Worker of an emulation on a remote host (`Worker`): creates the ordered namespaces, sockets and commands, runs them
-//! on the given clock, returns results.
+//! Worker of an emulation on a remote host (`Worker`): creates the ordered namespaces, sockets and commands, runs
+//! them on the given clock, returns results.
 //!
 //! The worker owns every resource and releases it on drop.
 
@@ -32,6 +32,7 @@ pub struct Worker {
 
 /// Nodes and commands, shared by several threads.
 struct Resources {
+    /// Name and namespace of each node.
     machines: Vec<(String, Namespace)>,
     commands: Vec<PreparedCommand>,
     orders: Orders,

@@ -60,7 +60,7 @@ pub(crate) struct RealFlow {
 /// Threads of the active and of the passive end, if the end is local.
 pub(crate) type Workers<'scope> = [Option<ScopedJoinHandle<'scope, Report>>; 2];
 
-/// Sysctl settings applied before those of the scenario: no TCP metrics cached by an earlier run are used.
+/// Sysctl settings applied before the scenario's settings: the kernel does not use TCP metrics of an earlier run.
 const ALWAYS: &[(&str, &str)] = &[("net.ipv4.tcp_no_metrics_save", "1")];
 
 /// Inputs for both ends of a flow.
@@ -180,8 +180,8 @@ impl RealFlow {
         self.players.iter().any(|player| matches!(player, EndKind::Away))
     }
 
-    /// Completes the reports of two ends on different hosts: completion time of the passive end, message statistics of
-    /// the receiver.
+    /// Completes the reports of two ends on different hosts: completion time of the passive end, message statistics
+    /// of the receiver.
     pub(crate) fn settle(&self, [from, to]: &mut [Report; 2]) {
         if !self.is_apart() || self.plan.app.bulk().is_some() {
             return;

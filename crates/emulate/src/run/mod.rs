@@ -1,8 +1,8 @@
 //! One repetition of an emulation in real time (`once`, `play`): namespaces, devices, commands and wires around the
 //! network of a model, and results.
 //!
-//! The driver runs until all workloads are done. Remaining packets are then simulated without waiting, so that every
-//! packet's fate is known ([`lab::run`]).
+//! The driver runs until all workloads are done. Then packets in flight are simulated without waiting, so that the
+//! fate of every packet is known ([`lab::run`]).
 
 mod commands;
 pub(crate) mod ends;
@@ -35,13 +35,14 @@ use scenario::Model;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
-/// Time from the end of the preparation to t = 0, in which threads start, also with parallel runs.
+/// Time from the end of the preparation to t = 0, which suffices for the start of all threads, even with parallel
+/// runs.
 const LEAD: Span = Span::from_millis(100);
 /// Time from the end of the preparation to t = 0 with remote hosts.
 const LEAD_BETWEEN_HOSTS: Span = Span::from_millis(500);
 
-/// Runs repetition `repetition` of a model in real time. Flows of the TCP model run in the same network at their exact
-/// logical times. `stop`, once set, ends the run early.
+/// Runs repetition `repetition` of a model in real time. Flows of the TCP model run in the same network at their
+/// exact logical times. `stop`, once set, ends the run early.
 ///
 /// # Errors
 /// [`netns::Error::Rights`] if there are kernel flows and the process may not create namespaces or devices;
@@ -75,7 +76,7 @@ pub fn play(
     };
     let ran = ran.ok_or(Error::Stopped)?;
     let Played { facts, commands, written, wires, timing, capture } = clock.played;
-    // Counters at the ends of a wire include packets that arrived in the final simulation.
+    // Counters at the ends of a wire include packets that were in flight at the end of the run.
     let wires = wires.facts(model, &ran.world.network);
     Ok(EmulationOutcome { ran, facts, commands, written, wires, timing, capture })
 }
@@ -157,7 +158,7 @@ struct Outside<'a> {
     stage: CommandNodes,
     wires: Wires,
     gateways: Vec<Gateway>,
-    /// Kept until the end, since dropping it ends the uplink.
+    /// Process of the uplink to the host's network, kept until the end of the run.
     _uplink: Option<Keeper>,
 }
 

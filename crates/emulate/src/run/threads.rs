@@ -14,7 +14,7 @@ use netns::clock::Clock;
 use scenario::Model;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Time after the limit within which workloads are expected to end.
+/// Time after the limit at which the run ends even if workloads have not signalled completion.
 const GRACE: Span = Span::from_secs(2);
 
 /// State shared by all threads.
@@ -27,7 +27,7 @@ pub(super) struct Threads<'a> {
     pub(super) stop: &'a AtomicBool,
     pub(super) ordered: &'a RemoteSession<'a>,
     pub(super) trigger_socket: Option<&'a TriggerSocket>,
-    /// The ends of the network are those of a wire, whose completion is unknown.
+    /// The model has a wire, whose traffic has no known completion: the run is never complete.
     pub(super) wired: bool,
 }
 
@@ -45,7 +45,7 @@ impl Threads<'_> {
         commands: &mut Commands<'_>,
         mut pending: Pending,
     ) -> Result<(bool, Reports), Error> {
-        // Set when the driver ends, so that no workload outlives it; `stop` belongs to the caller.
+        // Set when the driver ends, so that all workloads end too; `stop` belongs to the caller.
         let over = AtomicBool::new(false);
         let working =
             AtomicUsize::new(reals.iter().map(RealFlow::awaited).sum::<usize>() + commands.awaited(model));
@@ -94,7 +94,8 @@ impl Threads<'_> {
         Ok((complete, reports))
     }
 
-    /// Whether the time limit ends the run. A run with a foreground command has no limit.
+    /// Whether the time limit ends the run: at the limit if no workload is running, otherwise [`GRACE`] later. A run
+    /// with a foreground command has no limit.
     fn is_late(&self, now: Time, idle: bool) -> bool {
         now > self.limit && (idle || now > self.limit + GRACE) && self.around.foreground.is_none()
     }

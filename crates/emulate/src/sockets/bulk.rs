@@ -106,7 +106,7 @@ fn read_all(
     if (job.bytes.is_none() || job.lasts.is_some())
         && let Some(done) = done.take()
     {
-        done(); // the other end decides
+        done(); // The active end determines completion.
     }
     let over = || stop.load(Ordering::Relaxed) || clock.now() >= job.limit;
     let stream = loop {
@@ -136,7 +136,7 @@ fn read_all(
                 bulk_result.bytes += n as u64;
                 let all = job.bytes.is_some_and(|all| bulk_result.bytes >= all);
                 if job.lasts.is_some() {
-                    bulk_result.finished = Some(now); // whatever came last ended it
+                    bulk_result.finished = Some(now); // The last arrival ends the transfer.
                 }
                 if all {
                     bulk_result.finished.get_or_insert(now);

@@ -32,17 +32,27 @@ pub(crate) struct Part {
     apart: bool,
     /// Address of the passive end.
     to: SocketAddr,
+    /// Congestion control; None: the kernel's default.
     cc: Option<String>,
+    /// Message boundaries.
     log: MessageLog,
+    /// Arrivals of messages from another host.
     notes: ArrivalLog,
 }
 
+/// Sockets and workload of an end.
 enum Kind {
+    /// Active end of a bulk transfer.
     Writes(TcpStream, BulkPlan),
+    /// Passive end of a bulk transfer.
     Reads(TcpListener, BulkPlan),
+    /// Active end of a workload over connections.
     Opens(Box<dyn Workload>),
+    /// Passive end of a workload over connections.
     Waits(TcpListener, Box<dyn Workload>),
+    /// Sender of datagrams.
     Speaks(UdpSocket, Box<DatagramSource>),
+    /// Receiver of datagrams; the sender may be on another host.
     SameHost(UdpSocket, MessageReceiver),
 }
 
@@ -50,10 +60,13 @@ enum Kind {
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) external: ExternalReport,
+    /// `TCP_INFO` log of the first connection.
     pub(crate) watch: TcpInfoLog,
     /// Last `TCP_INFO` sample of each connection.
     pub(crate) lasts: Vec<TcpInfo>,
+    /// Bytes written on all connections.
     pub(crate) written: u64,
+    /// First error.
     pub(crate) fault: Option<String>,
     /// Send times of scheduled messages, if the receiver is on another host.
     pub(crate) send_times: Vec<Time>,
@@ -98,8 +111,8 @@ pub(crate) fn space(ip: Ip) -> Result<Namespace, Error> {
     })
 }
 
-/// Delay of the completion report to another host. The report travels apart from the packets and must not overtake the
-/// last datagrams.
+/// Delay of the completion report to another host. The report travels apart from the packets and must not overtake
+/// the last datagrams.
 const TRAILING: Span = Span::from_millis(200);
 
 impl Part {
@@ -117,8 +130,8 @@ impl Part {
         let listen = || {
             let listener = bulk::listen(space, ip)?;
             if let Some(cc) = &linux.cc {
-                // Accepted connections inherit the congestion control. Setting it here also checks that the kernel has
-                // it.
+                // Accepted connections inherit the congestion control. Setting it here also checks that the kernel
+                // has it.
                 let named = || sys::congestion_control(listener.as_raw_fd(), cc);
                 named().map_err(Error::of(format!("making a socket with congestion control `{cc}`")))?;
             }
@@ -179,7 +192,7 @@ impl Part {
     pub(crate) fn run(&mut self, space: &Namespace, times: Times<'_>, done: impl FnOnce()) -> Report {
         let Part { kind, apart, to, cc, log, notes } = self;
         let Times { clock, over, .. } = times;
-        // The active end determines completion; a passive end on another host cannot.
+        // With ends on different hosts, only the active end signals completion.
         let mut done = Some(done);
         if *apart && matches!(kind, Kind::Waits(..) | Kind::SameHost(..)) {
             done.take().into_iter().for_each(|done| done());

@@ -37,7 +37,7 @@ impl MessageReceiver {
     }
 }
 
-/// Sends datagrams on schedule. Calls `done` after the time `trailing` from the last datagram.
+/// Sends datagrams on schedule. Calls `done` when the time `trailing` has passed since the last datagram.
 pub(crate) fn speak(
     socket: &UdpSocket,
     to: SocketAddr,
@@ -79,7 +79,8 @@ pub(crate) fn speak(
     multi_result
 }
 
-/// Receives datagrams. The sender determines completion; datagrams in flight then are received until the network stops.
+/// Receives datagrams until the network stops. Calls `done` once the sender has sent all datagrams, at the latest
+/// at the limit; later arrivals are still received.
 pub(crate) fn hear(
     socket: &UdpSocket,
     ear: &mut MessageReceiver,
@@ -90,7 +91,8 @@ pub(crate) fn hear(
     let mut multi_result = MultiResult::default();
     let (mut buffer, mut done) = (vec![0; BUFFER], Some(done));
     loop {
-        // `over` is read before the socket, so that datagrams delivered by then are still received.
+        // `over` is read before the socket, so that datagrams delivered before the network stopped are still
+        // received.
         let last = over.load(Ordering::Relaxed);
         loop {
             let read = socket.recv(&mut buffer);

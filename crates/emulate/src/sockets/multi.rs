@@ -34,7 +34,7 @@ pub(crate) enum BoundarySource<'a> {
     Beside,
     /// Requests carry the boundaries in band: the active end writes them, the passive end reads them.
     InBand(&'a MessageLog),
-    /// Determined after the run from recorded arrivals, so every byte up to the end is read.
+    /// Boundaries are determined after the run from recorded arrivals, so all bytes up to the end are read.
     Noted,
 }
 
@@ -53,8 +53,8 @@ pub(crate) struct Times<'a> {
 }
 
 impl Times<'_> {
-    /// Prepares the calling thread: no timer slack, real-time priority if permitted, and no privileges unless they are
-    /// needed.
+    /// Prepares the calling thread: no timer slack, real-time priority if permitted, and no privileges unless they
+    /// are needed.
     pub(crate) fn settle_in(&self, needs_rights: bool) {
         sys::no_slack();
         let _ = self.realtime && sys::real_time(sys::WORKLOAD).is_ok();
@@ -67,6 +67,7 @@ impl Times<'_> {
 /// Result of an end with several connections.
 #[derive(Default, Debug)]
 pub(crate) struct MultiResult {
+    /// Time at which the workload was done at this end.
     pub(crate) finished: Option<Time>,
     /// Bytes read on all connections.
     pub(crate) read: u64,
@@ -78,7 +79,9 @@ pub(crate) struct MultiResult {
     pub(crate) watch: TcpInfoLog,
     /// Last `TCP_INFO` sample of each connection, up to [`MOST_TOLD`].
     pub(crate) lasts: Vec<TcpInfo>,
+    /// Statistics of the workload.
     pub(crate) stats: AppStats,
+    /// First error.
     pub(crate) fault: Option<String>,
 }
 
@@ -100,9 +103,11 @@ struct Line {
     waiting: u64,
     /// Bytes that the kernel has accepted.
     taken: u64,
+    /// Bytes acknowledged by the peer, at the last poll.
     acknowledged: u64,
+    /// Bytes read from the socket.
     received: u64,
-    /// Shut down after the waiting bytes.
+    /// This end shuts down after the waiting bytes.
     closes: bool,
     /// This end has shut down.
     closed: bool,
@@ -166,6 +171,7 @@ impl Line {
         next
     }
 
+    /// Writes waiting bytes as far as the kernel accepts them, then shuts down if requested.
     fn push(&mut self, zeros: &[u8]) -> io::Result<()> {
         while self.open && self.waiting > 0 {
             match self.stream.write(&self.next(zeros)) {
@@ -254,9 +260,13 @@ impl Socket for Line {
 /// Connections of an end, and sums over closed connections.
 struct Sockets<'a> {
     end: End<'a>,
+    /// Source of message boundaries.
     meaning: BoundarySource<'a>,
+    /// Connections by number.
     lines: BTreeMap<usize, Line>,
+    /// Connections opened or accepted so far.
     opened: usize,
+    /// First error.
     fault: Option<String>,
     /// Bytes read on closed connections.
     read: u64,
@@ -271,6 +281,7 @@ impl Sockets<'_> {
         self.fault.get_or_insert_with(|| format!("{what}: {error}"));
     }
 
+    /// Opens connection `number`.
     fn begin(&self, number: usize) -> io::Result<Line> {
         let End::Opens { to, cc } = &self.end else { return Err(io::ErrorKind::Unsupported.into()) };
         let port = u16::try_from(number).ok().and_then(|n| FIRST_PORT.checked_add(n));
@@ -282,6 +293,7 @@ impl Sockets<'_> {
         Line::new(stream, false)
     }
 
+    /// Accepts all waiting connections; the peer's source port gives the number.
     fn accept(&mut self) {
         let End::Waits(listener) = &self.end else { return };
         loop {
@@ -302,6 +314,7 @@ impl Sockets<'_> {
         }
     }
 
+    /// Closes a connection and adds its counters to the sums.
     fn remove(&mut self, number: usize) {
         if let Some(line) = self.lines.remove(&number) {
             self.read += line.received;
@@ -325,7 +338,8 @@ impl Sockets<'_> {
         self.lines.iter_mut().filter_map(push).collect()
     }
 
-    /// File descriptors to poll: the listener without a number, and the connections.
+    /// File descriptors to poll: connection number (`None` for the listener), descriptor, and whether to poll for
+    /// writing.
     fn wanted(&self) -> Vec<(Option<usize>, RawFd, bool)> {
         let ear = match &self.end {
             End::Waits(listener) => Some((None, listener.as_raw_fd(), false)),
@@ -354,7 +368,7 @@ impl Connections for Sockets<'_> {
     fn connection(&mut self, number: usize) -> Option<&mut dyn Socket> {
         self.lines.get_mut(&number).map(|line| line as &mut dyn Socket)
     }
-    /// The socket aborts on close, which sends a reset.
+    /// Closes a connection; the close sends a reset (see [`Line::new`]).
     fn abort(&mut self, number: usize) {
         self.remove(number);
     }
@@ -376,8 +390,8 @@ pub(crate) fn play(
     let (mut done, zeros, mut buffer) = (Some(done), vec![0; CHUNK], vec![0; CHUNK]);
     let (mut looked, mut last) = (Time::ZERO, false);
     while !last {
-        // `over` is read before the sockets, so that data delivered by then are still read if message boundaries
-        // depend on them.
+        // `over` is read before the sockets, so that data delivered before the network stopped are still read if
+        // message boundaries depend on them.
         last = over.load(Ordering::Relaxed);
         if last && !matches!(sockets.meaning, BoundarySource::Noted) {
             break;
@@ -472,7 +486,7 @@ fn lost(sockets: &mut Sockets<'_>, workload: &mut dyn Workload, now: Time, lines
     }
 }
 
-/// Polls state without events: acknowledged bytes, closed connections, `TCP_INFO`.
+/// Polls the state that causes no socket event: acknowledged bytes, closed connections, `TCP_INFO`.
 fn look(sockets: &mut Sockets<'_>, workload: &mut dyn Workload, now: Time, watch: &mut TcpInfoLog) {
     if let Some(line) = sockets.lines.get(&0)
         && let Ok(info) = sys::tcp_info(line.stream.as_raw_fd())

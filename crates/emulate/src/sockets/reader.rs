@@ -19,9 +19,11 @@ const CHUNK: usize = 1 << 16;
 /// Socket in the interface of the receiving application.
 struct Inflow<'a> {
     stream: &'a TcpStream,
+    /// Bytes read from the socket.
     read: u64,
     /// Bytes received by the kernel at the last poll, read or unread.
     received: u64,
+    /// The application limits its reads; otherwise all bytes are read at once.
     slowly: bool,
     buffer: Vec<u8>,
     /// Set at the end of the stream or on a read error.
@@ -29,6 +31,7 @@ struct Inflow<'a> {
 }
 
 impl Inflow<'_> {
+    /// Polls the number of received bytes.
     fn look(&mut self) {
         self.received = self.received.max(self.read + sys::unread(self.stream.as_raw_fd()).unwrap_or(0));
     }

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex};
 /// Name of an opened end, and its device.
 type NamedTunnel = (String, Box<dyn Tunnel>);
 
-/// Counters of an end beside the counters of frames on the path.
+/// Counters of an end in addition to the counters of frames on the path.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     /// Frames of an interface that were bridged directly, because they contain no packet for the path.

@@ -23,7 +23,9 @@ const WAITING: usize = 1 << 16;
 #[derive(Debug)]
 struct Out {
     file: File,
+    /// Bytes not yet written.
     waiting: VecDeque<u8>,
+    /// Empty buffer, kept for its capacity.
     spare: Vec<u8>,
 }
 
@@ -71,8 +73,11 @@ struct SerialEnd {
     /// Settings of the device before the run.
     before: Option<Setting>,
     deframer: Deframer,
+    /// Received frames not yet read by the driver.
     frames: VecDeque<Vec<u8>>,
+    /// Output queue of this line.
     out: Arc<Mutex<Out>>,
+    /// Output queue of the opposite line, for bytes outside of frames.
     other: Arc<Mutex<Out>>,
     tally: Arc<Tally>,
     buffer: Vec<u8>,

@@ -30,7 +30,7 @@ const LISTENS: u16 = 5001;
 /// First port of the connecting ends.
 const OPENS: u16 = 49_152;
 
-/// Join of the records of a run, processed in time order.
+/// State of the join of records, sightings and crossings into packets.
 pub(super) struct Collector<'m, 'a> {
     model: &'m Model,
     /// Packets whose fate is open or which are not yet written, in the order of sending.
@@ -292,7 +292,8 @@ impl<'m, 'a> Collector<'m, 'a> {
         segment
     }
 
-    /// Processes an event; `order` is its index in the order of recording.
+    /// Processes an event; `order` is its place in the order of recording: 2 i + 1 for record i. A sighting that
+    /// follows i records has the place 2 i.
     pub(super) fn note(&mut self, record: &Record, order: usize) {
         let (t, source) = (record.t, record.source.0);
         let id = match record.event {
@@ -375,6 +376,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         packet
     }
 
+    /// Adds a sighting of a packet at a tap.
     fn show(&mut self, glimpse: Glimpse<'a>) {
         if let Some(sent) = self.packets.get_mut((glimpse.packet - self.first) as usize) {
             sent.shown += 1;
@@ -487,7 +489,7 @@ fn ecn_of(frame: &[u8], framing: Option<Framing>) -> u8 {
     packet.and_then(|packet| wire::read(packet).ok()).map_or(0, |digest| digest.ecn)
 }
 
-/// True if a frame changed otherwise than by an ECN mark, and not in octets behind the packet.
+/// True if a frame changed on the path, apart from an ECN mark and octets behind the packet.
 fn is_corrupt(came: &[u8], left: &[u8], framing: Option<Framing>) -> bool {
     let came = came.get(..left.len()).unwrap_or(came);
     if came == left {

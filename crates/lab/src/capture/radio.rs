@@ -31,6 +31,7 @@ use std::net::Ipv4Addr;
 /// A frame at a radio tap.
 pub(super) struct Octets {
     pub(super) t: Time,
+    /// Index of the tap.
     pub(super) tap: u32,
     pub(super) bytes: Vec<u8>,
     pub(super) comment: String,
@@ -102,11 +103,15 @@ struct CellWriter<'a> {
     content: &'a Content,
     /// Cell number, from 1.
     cell: u16,
+    /// Index of the cell's first tap.
     first: u32,
+    /// Lifetime of packets at the SGSN.
     lifetime: Option<base::Span>,
     /// Hop name of each mobile.
     hops: Vec<String>,
+    /// Bytes of LLC frames already encoded, by serial number.
     frames: Vec<Option<Vec<u8>>>,
+    /// Bytes of IP packets already encoded, by packet number.
     packets: BTreeMap<u64, Vec<u8>>,
     /// Packet size in octets, by packet number.
     sizes: BTreeMap<u64, u32>,
@@ -117,7 +122,7 @@ struct CellWriter<'a> {
 impl CellWriter<'_> {
     fn write(&mut self, all: &mut Vec<Octets>) {
         let content = self.content;
-        // Users whose uplink blocks are granted by USF, by block period and timeslot.
+        // Number (USF) of the mobile that sends an uplink block, by block period and timeslot.
         let mut granted = BTreeMap::new();
         for entry in content.entries().iter().filter(|e| e.up) {
             if matches!(entry.what, EntryContent::Data { .. } | EntryContent::Dummy) {
@@ -184,7 +189,7 @@ impl CellWriter<'_> {
     /// Octets of a radio block.
     fn block(&mut self, entry: &Entry, usf: u8, tlli: u32, comment: &mut String) -> Vec<u8> {
         let tfi = entry.user % 32;
-        // The polled answer comes 3 to 6 block periods later (RRBP 0 to 3).
+        // The reply to a poll is sent 3 to 6 block periods later (RRBP 0 to 3).
         let poll = entry.poll.and_then(|after| after.checked_sub(3)).map(|code| code as u8 & 3);
         match &entry.what {
             EntryContent::Data { scheme, blocks, cv } => {
@@ -346,8 +351,8 @@ fn report_words(report: &Report, comment: &mut String) {
     let _ = write!(comment, " complete={} end={}", report.complete, report.end);
 }
 
-/// Fits a packet to its size in the model. If the model counts fewer header octets than the encoded options
-/// need, the last options are left out.
+/// Cuts a packet to its size in the model. If the model counts fewer header octets than the encoded TCP options need,
+/// the last options are removed first.
 fn fit(bytes: &mut Vec<u8>, size: usize) {
     let head = usize::from(bytes.first().map_or(0, |b| b & 15)) * 4;
     if bytes.len() <= size || bytes.first().is_none_or(|b| b >> 4 != 4) || size < head {

@@ -9,7 +9,7 @@ use report::{Ink, Layer, LayerEvent, Panel, Series, Style};
 use scenario::Model;
 use scenario::build::World;
 
-/// Least interruption of LLC frames that is shown, s: several round trips of such a bearer.
+/// Least interruption of LLC frames that is shown, s: several round trips of a GPRS bearer.
 const BREAK: f64 = 2.0;
 /// Maximum gap between dummy blocks of one event, s: five block periods.
 const DUMMY_GAP: f64 = 0.1;
@@ -20,10 +20,13 @@ const DOTS: [(&str, Ink); 3] =
 /// State of one bearer direction while its trace is read.
 #[derive(Default)]
 struct BearerDirection {
+    /// Time of the request of a TBF that is not yet assigned, s.
     requested: Option<f64>,
+    /// Time since which the RLC window is closed, s.
     stalled: Option<f64>,
-    /// LLC frames outstanding, and the time of the last arrival.
+    /// Number of LLC frames queued and not yet delivered or discarded.
     outstanding: u64,
+    /// Time of the last delivery, or of the first frame queued after an idle time, s.
     quiet_since: f64,
     /// Time of the last discarded LLC frame, s, and the number of discarded frames.
     discarded: Option<(f64, u64)>,

@@ -1,8 +1,8 @@
 //! Probes of the queue of a flow's slowest link: losses during start-up, queue length, stale packets after an
 //! abort, bursts after a handover.
 //!
-//! Start-up lasts until the flow's first recovery ends. A packet is stale if the link delivers it after the
-//! flow's receiver has received its last data.
+//! Start-up lasts until the flow's first recovery ends or its first timeout. A packet is stale if the link delivers
+//! it after the flow's receiver has received its last data.
 
 use super::Readings;
 use crate::once::RunOutcome;
@@ -29,12 +29,16 @@ pub(super) const PROBES: &[(&str, &str)] = &[
 /// Packets in the link's queue, and the time integral of their number.
 #[derive(Default)]
 struct Waiting {
+    /// Size of each queued packet, bytes, by packet number.
     sizes: BTreeMap<u64, u32>,
+    /// Time up to which `area` is computed, s.
     since: f64,
+    /// Integral of the number of packets over time, packet seconds.
     area: f64,
 }
 
 impl Waiting {
+    /// Advances the integral to time `t`.
     fn pass(&mut self, t: f64) {
         self.area += self.sizes.len() as f64 * (t - self.since);
         self.since = t;
@@ -74,7 +78,7 @@ pub(super) fn take(
     let stopped = ordered.iter().rfind(takes).map(|r| t(r));
     let change = ordered.iter().find(|r| matches!(r.event, Event::StateEntered { .. })).map(|r| t(r));
     let (mut lost, mut peak) = (0u32, 0usize);
-    // Segments released by a single ACK are no burst.
+    // A single ACK releases up to two segments at one instant, so that a burst counts the segments beyond two.
     let (mut burst, mut at_once, mut instant) = (0i32, 0i32, f64::NEG_INFINITY);
     let (mut stale, mut last, mut queued) = ((0u32, 0.0), 0.0, None);
     let (mut waiting, mut sizes) = (Waiting::default(), BTreeMap::new());

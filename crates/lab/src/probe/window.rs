@@ -130,7 +130,7 @@ fn repair(own: &[&Record], out: &mut Readings) {
     }
 }
 
-/// Largest cwnd of slow start after the event, and the losses until its end.
+/// Largest cwnd in slow start after the event, and the data packets lost until slow start ends.
 fn slow_start(records: &[Record], sight: &FlowTrace, event: f64, out: &mut Readings) {
     let (mut largest, mut lost) = (0.0f64, 0.0);
     let data: BTreeSet<u64> = records

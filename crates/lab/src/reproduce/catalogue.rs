@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CatalogueClaim {
-    /// Experiment that tests it.
+    /// Experiment that tests the claim.
     pub experiment: String,
     /// `hard`, `statistical` or `inferred`.
     pub kind: String,
@@ -30,7 +30,8 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// `equal`, the departure of the test from the statement, or that there is no test.
+    /// Relation of the test to the catalogue's statement, as text: `equal`, the difference, not compared, or not
+    /// tested.
     pub fn statement(&self) -> String {
         match self.test.as_ref().map(|claim| claim.letter.as_deref()) {
             None => "not tested here".to_owned(),
@@ -41,7 +42,10 @@ impl Listed {
     }
 }
 
-/// All claims of the catalogue, in its order.
+/// All claims of the catalogue, ordered by id.
+///
+/// # Errors
+/// The catalogue or a claims file cannot be parsed.
 pub fn claims() -> Result<Vec<Listed>, ReproduceError> {
     let text = include_str!("../../../../experiments/catalogue.toml");
     let stated: BTreeMap<String, CatalogueClaim> =

@@ -21,7 +21,7 @@ pub struct ExpressionError(pub(super) String);
 
 /// Source of the quantities in a claim's expressions.
 pub trait Cells {
-    /// Values of a quantity by repetition in the cell with these labels. The error is a sentence.
+    /// Values of a quantity by repetition in the cell with these labels. The error is a message for the reader.
     fn values(&self, quantity: &str, labels: &[&str]) -> Result<Vec<Option<f64>>, String>;
 }
 
@@ -78,6 +78,7 @@ impl fmt::Display for Comparison {
     }
 }
 
+/// Token of an expression or comparison.
 #[derive(Clone, Debug, PartialEq)]
 enum Token {
     Number(f64),
@@ -85,8 +86,10 @@ enum Token {
     Sign(&'static str),
 }
 
+/// All signs; a longer sign is before its prefix.
 const SIGNS: &[&str] = &["<=", ">=", "==", "<", ">", "+", "-", "*", "/", "(", ")", ","];
 
+/// Splits a text into tokens. The error is a message for the reader.
 fn tokens(text: &str) -> Result<Vec<Token>, String> {
     let mut rest = text.trim_start();
     let mut out = Vec::new();
@@ -118,10 +121,13 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
     Ok(out)
 }
 
+/// Recursive-descent parser that evaluates an expression while it parses.
 struct Parser<'a> {
     tokens: &'a [Token],
+    /// Index of the next token.
     at: usize,
     cells: &'a dyn Cells,
+    /// Label of each variable.
     bound: &'a BTreeMap<&'a str, &'a str>,
     /// Repetition to evaluate; `None` for all.
     only: Option<usize>,
@@ -131,6 +137,7 @@ impl Parser<'_> {
     fn peek(&self) -> Option<&Token> {
         self.tokens.get(self.at)
     }
+    /// Consumes the next token if it is this sign.
     fn eat(&mut self, sign: &str) -> bool {
         let found = matches!(self.peek(), Some(Token::Sign(s)) if *s == sign);
         self.at += usize::from(found);
@@ -140,6 +147,7 @@ impl Parser<'_> {
         if self.eat(sign) { Ok(()) } else { Err(format!("`{sign}` expected")) }
     }
 
+    /// Sum of products.
     fn sum(&mut self) -> Result<Value, String> {
         let mut left = self.product()?;
         loop {
@@ -153,6 +161,7 @@ impl Parser<'_> {
         }
     }
 
+    /// Product of atoms.
     fn product(&mut self) -> Result<Value, String> {
         let mut left = self.atom()?;
         loop {
@@ -169,6 +178,7 @@ impl Parser<'_> {
         }
     }
 
+    /// Number, variable, quantity, function or expression in parentheses.
     fn atom(&mut self) -> Result<Value, String> {
         if self.eat("-") {
             let value = self.atom()?;
@@ -208,6 +218,7 @@ impl Parser<'_> {
         }
     }
 
+    /// Argument of `min` or `max` whose mean is the least or the greatest.
     fn extreme(&mut self, which: &str) -> Result<Value, String> {
         let mut best = self.sum()?;
         while self.eat(",") {
@@ -230,6 +241,7 @@ impl Parser<'_> {
         Ok(Value { mean, each: None })
     }
 
+    /// Values of a quantity in the cell that its labels select.
     fn quantity(&mut self, name: &str) -> Result<Value, String> {
         let mut labels: Vec<String> = Vec::new();
         while !self.eat(")") {
@@ -293,6 +305,7 @@ fn number(n: f64) -> Value {
     Value { mean: n, each: None }
 }
 
+/// Applies `f` to the means, and repetition by repetition.
 fn combine(a: Value, b: Value, f: impl Fn(f64, f64) -> f64) -> Value {
     let mean = f(a.mean, b.mean);
     let each = match (&a.each, &b.each) {
@@ -319,6 +332,7 @@ fn significance(left: &Value, right: &Value) -> Option<f64> {
     paired_one_sided(&each(larger), &each(smaller)).ok().flatten()
 }
 
+/// Compares two values; `<` and `>` need significance at [`LEVEL`] where a side has repetitions.
 fn compare(left: &Value, sign: &'static str, right: &Value) -> Comparison {
     let (a, b) = (left.mean, right.mean);
     let p = if sign == "==" { None } else { significance(left, right) };
@@ -423,6 +437,7 @@ pub fn witnesses(test: &str, repetitions: usize, cells: &dyn Cells) -> Result<Ve
     Ok(found)
 }
 
+/// All combinations of labels, one for each variable.
 fn combinations(over: &[(String, Vec<String>)]) -> Vec<BTreeMap<&str, &str>> {
     let mut all = vec![BTreeMap::new()];
     for (name, values) in over {

@@ -29,7 +29,7 @@ pub struct Experiment {
     /// Scenario settings of all cells, `path=value`.
     #[serde(default)]
     pub set: Vec<String>,
-    /// Variants beside the grid; their labels come first in keys.
+    /// Variants of the scenario in addition to the axes of the grid; their labels are the first parts of keys.
     #[serde(default)]
     pub case: Vec<ExperimentCase>,
     /// Axes of the scenario's grid, in the order of labels in keys.
@@ -138,7 +138,7 @@ pub struct Published {
     pub unit: String,
     /// Fixed part of the tolerance.
     pub band: Band,
-    /// Number of repetitions behind the published values.
+    /// Number of repetitions of which the published values are means or quantiles.
     pub repetitions: u32,
     /// The published values are this quantile of the repetitions, from 0 to 1; `None` for means.
     pub percentile: Option<f64>,
@@ -316,7 +316,8 @@ pub struct Claim {
     /// Comparisons that do not hold, with the values of both sides and the reason.
     #[serde(default)]
     pub differs: Vec<Failure>,
-    /// Departure of the test from that of the catalogue; `equal` without one.
+    /// Difference between the test and the catalogue's test, in words; `equal` if there is none, `None` if they
+    /// were not compared.
     pub letter: Option<String>,
     /// The claim holds if a single repetition satisfies the test.
     #[serde(default)]

@@ -1,7 +1,7 @@
 //! Results of an experiment's scenarios by cell label, flow, metric and repetition; probes measured on
 //! request.
 //!
-//! The labels of a cell are those of its case, then those of its position in the scenario's grid.
+//! A cell has the labels of its case, then one label for each axis of the scenario's grid.
 
 use super::ReproduceError;
 use super::claim::Cells;
@@ -40,7 +40,7 @@ impl Measured {
         Measured { jobs, ..Measured::of_flows(sweep, flows, scenario.overrides().to_vec(), rows) }
     }
 
-    /// Equal cells with the results of another sweep.
+    /// Results of another sweep of equal cells, with the counters of its kernels.
     pub(super) fn again(
         &self,
         sweep: Sweep,
@@ -97,6 +97,7 @@ impl Measured {
         Ok(self.trace(cell, flow).iter().map(|r| r.get(name).copied()).collect())
     }
 
+    /// Probe readings of a flow in a cell, by repetition; measured at the first request.
     fn trace(&self, cell: usize, flow: usize) -> Rc<Vec<Readings>> {
         if let Some(found) = self.traces.borrow().get(&(cell, flow)) {
             return Rc::clone(found);
@@ -108,6 +109,7 @@ impl Measured {
         all
     }
 
+    /// Labels of each cell by the experiment's axes.
     fn labels(&self, experiment: &Experiment) -> Result<Vec<Vec<String>>, ReproduceError> {
         let label = |cell: &Prepared, axis: &Axis| {
             let all = cell.params.iter().chain(&self.overrides);
@@ -165,8 +167,8 @@ impl Grid {
         self.parts.first().map_or(0, |p| p.sweep.repetitions as usize)
     }
 
-    /// The experiment's own number of repetitions, if this run has another number or a cell with another seed
-    /// than 1. Reasons for differences were written for that number and seed 1. `None` if both agree.
+    /// The experiment's own number of repetitions, if this run has another number or a seed other than 1; otherwise
+    /// `None`. Reasons for differences refer to the experiment's own number and seed 1.
     pub(super) fn others(&self, experiment: &Experiment) -> Option<u32> {
         let cells = self.parts.iter().flat_map(|part| part.sweep.cells.held());
         let same = self.repetitions() == experiment.repetitions as usize

@@ -181,6 +181,7 @@ impl<'a> Laboratory<'a> {
         sweep.cells.held().iter().map(rows).collect()
     }
 
+    /// Runs the experiment with each reading of an open rule, if requested.
     fn readings(
         &mut self,
         group: &Group,
@@ -209,6 +210,7 @@ impl<'a> Laboratory<'a> {
         Ok(all)
     }
 
+    /// Share of values inside over several seeds, if requested and the values have repetitions.
     fn share(
         &mut self,
         group: &Group,
@@ -231,7 +233,7 @@ impl<'a> Laboratory<'a> {
     }
 }
 
-/// Runs a sweep. Rows of each cell.
+/// Runs a sweep and returns the rows of each cell.
 pub(super) fn by_cell(
     sweep: &Sweep,
     control: &SweepControl<'_>,
@@ -256,8 +258,8 @@ fn read(group: &Group, scenario: &str, set: &[String]) -> Result<Scenario, Repro
         .map_err(|d| ReproduceError::Sweep(SweepError::Scenario(d)))
 }
 
-/// Expected time of each experiment as a share of the total, from estimates of packets and hops. A run that
-/// two experiments share counts with the first.
+/// Expected running time of each experiment as a share of the total, from the estimated packet hops. Runs that
+/// several experiments share count for the first of these experiments.
 pub fn weights(ids: &[String], settings: &Settings) -> Result<Vec<f64>, ReproduceError> {
     let mut seen = BTreeSet::new();
     let mut all = Vec::new();

@@ -2,11 +2,12 @@
 //! totals) and settings.
 //!
 //! A value is inside if it differs by at most max(fixed part, 1.96 s sqrt(1/n + 1/m)). Here s is the measured
-//! standard deviation, n the repetitions behind the published mean, m ours. The fixed part is 5 % for times
-//! and counts, 0.1 for counts below 2, 1 % for numbers of segments, 0.02 for ratios. A published percentile p
-//! is inside within the fixed part, or between our percentiles p -+ 1.96 sqrt(p (1 - p) (1/n + 1/m)): 19 of
-//! 20 samples of n have theirs there. A value outside is explained if its cell has a reason and still has the
-//! value for which the reason was written (ADR 0036).
+//! standard deviation, n the number of repetitions of the published mean, m the number of measured repetitions. The
+//! fixed part is 5 % for times and counts, 0.1 for counts below 2, 1 % for numbers of segments, 0.02 for ratios. A
+//! published percentile p is inside if it differs by at most the fixed part, or lies between the measured
+//! percentiles p -+ 1.96 sqrt(p (1 - p) (1/n + 1/m)), the 95 % interval by chance. A value outside is explained if
+//! the file of the experiment gives a reason for it, and the measured value is still the one for which the reason
+//! was written (ADR 0036).
 
 pub mod catalogue;
 pub mod claim;
@@ -49,9 +50,9 @@ pub struct Value {
     pub former: bool,
     /// Reason that explains a value outside; otherwise `None`.
     pub why: Option<String>,
-    /// Explained value, if the measured value is outside and no longer near it.
+    /// Value for which a reason was written, if the measured value is outside and no longer near that value.
     pub moved: Option<f64>,
-    /// True for a value inside whose cell still lists a known difference.
+    /// True for a value inside for which the experiment still lists a known difference.
     pub needless: bool,
     /// Value with current Linux kernels on this path, if measured: mean and 95 % interval.
     pub linux: Option<(f64, Option<[f64; 2]>)>,
@@ -68,8 +69,8 @@ pub struct ClaimResult {
     pub holds: bool,
     /// Result by the rule before ADR 0036, in which `<=` failed only if the opposite was significant.
     pub former: bool,
-    /// Departure of the test from that of the catalogue; `equal` without one, `None` if they were not
-    /// compared.
+    /// Difference between the test and the catalogue's test, in words; `equal` if there is none, `None` if they
+    /// were not compared.
     pub letter: Option<String>,
     /// The comparisons, as text.
     pub detail: String,
@@ -213,8 +214,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Number of repetitions of an experiment. Single runs stay single; experiments reduced for their
-    /// duration stay reduced.
+    /// Number of repetitions of an experiment. A larger number than the experiment's own applies only to experiments
+    /// with at least 100: others are single runs, or take too long.
     pub fn of(&self, experiment: &Experiment) -> u32 {
         match (self.repetitions, experiment.repetitions) {
             (Some(n), own) if own >= 100 || n < own => n,

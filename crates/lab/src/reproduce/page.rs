@@ -6,7 +6,7 @@ use super::{Reproduced, Totals, Value};
 use report::{Bar, BarGroup, Bars, Cell, CellVerdict, ComparisonStrip, Item, Page, Section, Table};
 use results::stats::Summary;
 
-/// Page of these experiments. `provenance` holds the label and text pairs of its head.
+/// Page of these experiments. `provenance`: pairs of label and text for the head of the page.
 pub fn page(all: &[Reproduced], provenance: Vec<(String, String)>) -> Page {
     let t = Totals::of(all);
     let mut sections = vec![Section {
@@ -131,7 +131,7 @@ pub fn beside(r: &Reproduced, kernels: &KernelComparison) -> (Vec<String>, Vec<V
     (columns, rows.collect())
 }
 
-/// Number of decimals of a table: that of its published values.
+/// Number of decimals in a table: 1 if all published values are whole numbers, otherwise 3.
 pub fn decimals(values: &[Value]) -> usize {
     if values.iter().all(|v| v.published.fract() == 0.0) { 1 } else { 3 }
 }

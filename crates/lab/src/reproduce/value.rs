@@ -1,15 +1,16 @@
-//! Verdicts on published values against measured ones.
+//! Comparison of published values with measured values: tolerances, verdicts, known differences, quantiles, values
+//! measured with kernels.
 //!
-//! The tolerance is the larger of a fixed part and the difference that chance explains with the repetitions
-//! behind both means.
+//! The tolerance is the larger of a fixed part and the difference that chance explains with the numbers of
+//! repetitions of the published and the measured mean.
 
 use super::experiment::{Claims, Experiment, Published};
 use super::grid::{Grid, View};
 use super::{ReproduceError, Value, claim};
 use results::stats::Summary;
 
-/// Adds the kernels' values of equal cells to published values. Values computed from key labels get none:
-/// their cells differ in options that do not apply to a kernel.
+/// Adds the values measured with kernels to the published values of the same cells. Values computed from key labels
+/// get none, because their cells differ in options that do not apply to a kernel.
 pub(super) fn beside(
     values: &mut [Value],
     experiment: &Experiment,
@@ -116,8 +117,8 @@ fn value(
     })
 }
 
-/// True if a measured value is still the explained one: within the fixed part of the tolerance. If the reason
-/// was written for `others` repetitions, the difference that chance explains is allowed too.
+/// True if a measured value is still near the value `explained` for which a reason was written: within `fixed`, or,
+/// if the reason was written for `others` repetitions, within the difference that chance explains.
 pub(super) fn near(
     explained: f64,
     measured: f64,

@@ -1,8 +1,8 @@
 //! Verdicts on claims: by means, by label combinations, or by share of repetitions; explanation of failed
 //! comparisons.
 //!
-//! A failed claim is explained if every failing comparison has a reason and both of its sides still have the
-//! values of that reason.
+//! A failed claim is explained if every failing comparison has a reason, and both sides of the comparison are still
+//! near the values for which the reason was written.
 
 use super::claim::{self, Cells, Comparison, Side};
 use super::experiment::{Claim, Claims, Experiment};
@@ -39,6 +39,7 @@ pub(super) fn claims(
     Ok((all, untested))
 }
 
+/// Verdict by comparisons of means: all of them hold, or enough label combinations.
 fn by_mean(c: &Claim, others: Option<u32>, cells: &dyn Cells) -> Result<ClaimResult, String> {
     let over: Vec<(String, Vec<String>)> = c.over.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
     let made = claim::judge(&c.test, &over, cells)?;
@@ -61,6 +62,7 @@ fn combinations_that_hold(made: &[Comparison], holds: &dyn Fn(&Comparison) -> bo
     made.chunk_by(|a, b| a.labels == b.labels).filter(|group| group.iter().all(holds)).count()
 }
 
+/// Verdict by the share of repetitions in which the test holds.
 fn by_repetition(
     c: &Claim,
     repetitions: usize,
@@ -94,7 +96,8 @@ fn by_repetition(
     })
 }
 
-/// Reasons of all failing comparisons; `None` if a comparison has no reason or has left its explained values.
+/// Reasons of all failing comparisons; `None` if a comparison has no reason, or values other than those of its
+/// reason.
 fn reasons(c: &Claim, failing: &[&Comparison], others: Option<u32>) -> Option<String> {
     let mut all: Vec<&str> = Vec::new();
     for comparison in failing {

@@ -29,7 +29,7 @@ pub struct Table {
     pub row: &'static str,
     /// Columns of the table.
     pub columns: Vec<Column>,
-    /// Whether a run of a model fills it.
+    /// Whether a run of a model fills the table.
     pub wanted: fn(&Model) -> bool,
 }
 
@@ -37,6 +37,7 @@ pub struct Table {
 struct Ran<'a> {
     system: &'a System,
     element: &'a Cells,
+    /// Duration of the run, s.
     seconds: f64,
 }
 

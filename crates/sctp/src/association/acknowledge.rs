@@ -83,7 +83,8 @@ impl Association {
         }
     }
 
-    /// Applies a SACK to each chunk (section 6.2.1, D-ii to D-iv).
+    /// Applies a SACK to each outstanding chunk (section 6.2.1, D-ii to D-iv): acknowledged, reported by a gap
+    /// block, or reneged on.
     fn digest(&mut self, io: &mut Io<'_, Packet>, sack: &Sack) -> Newly {
         let paths = self.paths.len();
         let mut newly = Newly {
@@ -213,7 +214,7 @@ impl Association {
     }
 
     //= RFC 9260 section 6.3.2, R2 and R3
-    /// Stops the T3-rtx timer of a path without outstanding data, and restarts that of a path whose oldest
+    /// Stops the T3-rtx timer of each path without outstanding data, and restarts the timer of each path whose oldest
     /// chunk was acknowledged.
     fn restart_timers(&mut self, io: &mut Io<'_, Packet>, newly: &Newly) {
         let forwards = self.advanced > self.una;
@@ -243,8 +244,8 @@ impl Association {
             if !spurious && sack.cumulative <= saved.tsn + 1 {
                 continue;
             }
-            // An acknowledgement without a duplicate report may come from the original. The verdict waits
-            // until the retransmissions are acknowledged too, or the window has moved on.
+            // An acknowledgement without a duplicate report may be for the original chunk. The verdict is deferred
+            // until the cumulative TSN is 64 above the chunk, or a fast recovery begins.
             if !spurious && path.recovers_to.is_none() && sack.cumulative < saved.tsn + 64 {
                 continue;
             }

@@ -16,6 +16,7 @@ use transport::endpoint::Role;
 const LEAST_WINDOW: u32 = 1500;
 
 impl Association {
+    /// INIT with the association's parameters.
     fn init(&self) -> Init {
         Init {
             tag: self.tag,
@@ -45,7 +46,7 @@ impl Association {
         self.arm(io.now);
     }
 
-    /// Starts T1 or T2 for the next transmission; each one doubles the timeout (section 6.3.3).
+    /// Starts T1 or T2; each retransmission doubles the timeout, at most to RTO.Max (section 6.3.3).
     pub(super) fn arm(&mut self, now: Time) {
         let timeout = self.control_timeout().times(1 << self.control.tries.min(6)).min(self.config.rto.max);
         self.control = Control { deadline: now + timeout, tries: self.control.tries + 1 };
@@ -66,6 +67,7 @@ impl Association {
         }
     }
 
+    /// Sends COOKIE ECHO and starts T1-cookie.
     fn echo(&mut self, io: &mut Io<'_, Packet>, cookie: Opaque) {
         self.send_alone(io, self.data_path, Chunk::CookieEcho(cookie));
         self.arm(io.now);
@@ -217,7 +219,7 @@ impl Association {
         self.waiting.push_back((path, Chunk::CookieAck));
     }
 
-    /// Restarts the association with these numbers: outstanding data are lost, unsent data are kept.
+    /// Restarts the association with the tag and initial TSN `own`: outstanding data are lost, unsent data are kept.
     fn restart(&mut self, own: [u32; 2]) {
         [self.tag, self.initial] = own;
         (self.una, self.next, self.resends, self.advanced, self.errors) = (0, 0, 0, 0, 0);
@@ -252,6 +254,7 @@ impl Association {
         }
     }
 
+    /// Enters ESTABLISHED: starts heartbeats and the path MTU search.
     fn establish(&mut self, now: Time) {
         self.state = State::Established;
         self.control = IDLE;

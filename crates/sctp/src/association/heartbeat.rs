@@ -8,13 +8,14 @@ use base::Time;
 use transport::Io;
 
 impl Association {
-    /// The next active path after this one; the path itself without another active path.
+    /// Next active path after `path`; `path` if no other path is active.
     pub(super) fn alternative(&self, path: u8) -> u8 {
         let n = self.paths.len() as u8;
         (1..n).map(|k| (path + k) % n).find(|p| self.paths[usize::from(*p)].is_active()).unwrap_or(path)
     }
 
-    /// Selects the path of new data: the primary path, or another path while it is inactive (section 6.4).
+    /// Selects the path of new data: the primary path, or the next active path while the primary path is
+    /// inactive (section 6.4).
     pub(super) fn choose_path(&mut self) {
         let primary = self.primary;
         let path =
@@ -23,7 +24,8 @@ impl Association {
         self.data_path = path;
     }
 
-    /// Counts an error of a path and of the association; true if the association ends by it (section 8.1).
+    /// Counts an error of a path and of the association; true if the association's errors exceed
+    /// Association.Max.Retrans, so that it must end (section 8.1).
     pub(super) fn error_on(&mut self, path: u8) -> bool {
         let config = self.config.clone();
         if let Some(path) = self.paths.get_mut(usize::from(path)) {
@@ -34,7 +36,7 @@ impl Association {
         self.errors > config.association_max_retransmissions
     }
 
-    /// Sends the heartbeats that are due.
+    /// Runs the heartbeat of each path whose heartbeat timer has expired.
     pub(super) fn on_beats(&mut self, io: &mut Io<'_, Packet>) {
         for path in 0..self.paths.len() as u8 {
             if self.paths[usize::from(path)].beat_due <= io.now && self.associated() {
@@ -43,6 +45,8 @@ impl Association {
         }
     }
 
+    /// Heartbeat of a path: counts an error if the last HEARTBEAT was not acknowledged, and sends a HEARTBEAT
+    /// unless the path is active and carried data.
     fn beat(&mut self, io: &mut Io<'_, Packet>, path: u8) {
         let index = usize::from(path);
         if self.paths[index].beat.take().is_some() {

@@ -70,23 +70,28 @@ enum Fate {
 struct Sent {
     data: Data,
     fate: Fate,
+    /// Path of the last transmission.
     path: u8,
+    /// Number of transmissions.
     transmissions: u32,
     /// Number of consecutive missing reports.
     missing: u32,
     /// Whether it was fast-retransmitted; missing reports cause no second fast retransmit (section 7.2.4).
     fast: bool,
+    /// Message of the chunk; `None` for bulk data.
     message: Option<MessageId>,
+    /// Time at which the message expires.
     expires: Time,
+    /// Maximum number of retransmissions; `None`: unlimited.
     retransmissions: Option<u32>,
 }
 
 impl Sent {
     //= RFC 3758 section 4.1, TR4: the lifetime is evaluated before a chunk is retransmitted
     /// Whether the chunk is abandoned once its lifetime has expired: if it is marked for retransmission, or
-    /// was reported missing (TR5). Other chunks in flight are left to their SACK or to T3-rtx: abandoned
-    /// chunks do not increase the window (section 3.5, A2). A flow whose messages all expire in flight after
-    /// a timeout would otherwise keep a window of one packet.
+    /// was reported missing (TR5). Other chunks in flight wait for a SACK or for T3-rtx, because abandoned chunks do
+    /// not increase the window (section 3.5, A2): after a timeout, a flow whose messages all expire in flight would
+    /// keep a window of one packet.
     fn may_be_abandoned(&self) -> bool {
         self.fate == Fate::Resend || self.fate == Fate::Flight && self.missing > 0
     }
@@ -95,17 +100,21 @@ impl Sent {
 /// State of the peer.
 #[derive(Clone, Copy, Default, Debug)]
 struct Peer {
+    /// Verification tag of packets to the peer.
     tag: u32,
+    /// Initial TSN of the peer.
     initial: u32,
     /// Number of outbound streams of the peer.
     outbound: u16,
     /// Whether the last advertised window of the peer was 0.
     closed: bool,
-    /// Whether the peer has sent a packet since the last timeout.
+    /// Whether the peer has sent a packet since the last timeout with a closed window.
     answered: bool,
     /// Estimated free space in the peer's receive buffer, bytes.
     window: u64,
+    /// Both ends support ECN.
     ecn: bool,
+    /// Both ends support FORWARD TSN.
     forward_tsn: bool,
 }
 
@@ -113,19 +122,21 @@ struct Peer {
 #[derive(Clone, Copy, Debug)]
 struct Control {
     deadline: Time,
+    /// Number of transmissions of the control chunk.
     tries: u32,
 }
 
+/// Stopped control timer.
 const IDLE: Control = Control { deadline: Time::NEVER, tries: 0 };
 
-/// Counters in addition to those of the host.
+/// Counters of an association that the host does not keep.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Counts {
     /// HEARTBEAT chunks sent.
     pub heartbeats: u64,
     /// Path MTU probes sent (RFC 8899).
     pub probes: u64,
-    /// HEARTBEAT ACK chunks that arrived in time.
+    /// HEARTBEAT ACK chunks that acknowledge the last HEARTBEAT of their path.
     pub heartbeats_acked: u64,
     /// Changes of the path of new data.
     pub failovers: u64,
@@ -135,13 +146,13 @@ pub struct Counts {
     pub duplicates: u64,
     /// Messages abandoned.
     pub abandoned: u64,
-    /// Packets with a wrong verification tag.
+    /// Packets discarded for a wrong verification tag.
     pub wrong_tags: u64,
     /// Fast retransmits after missing reports.
     pub fast_retransmits: u64,
     /// Expiries of T3-rtx.
     pub timeouts: u64,
-    /// Restarts by the peer (section 5.2).
+    /// Restarts of the association by the peer (section 5.2).
     pub restarts: u64,
 }
 
@@ -152,8 +163,11 @@ pub struct Association {
     interface_mtu: u32,
     role: Role,
     state: State,
+    /// Own port, and port of the peer.
     ports: [u16; 2],
+    /// Verification tag of packets to this end.
     tag: u32,
+    /// Own initial TSN.
     initial: u32,
     peer: Peer,
     /// Key of the cookies' authenticator.
@@ -164,6 +178,7 @@ pub struct Association {
     outbound: Outbound,
     inbound: Inbound,
     receipt: Receipt,
+    /// Chunks from TSN `una` to `next`, in order of TSN.
     sent: VecDeque<Sent>,
     /// All TSNs below this one are acknowledged.
     una: u64,
@@ -173,7 +188,7 @@ pub struct Association {
     resends: u64,
     /// Path on which the next packet of retransmissions is sent even if the window is closed.
     rush: Option<u8>,
-    /// Whether a timeout has just expired: one packet is sent even if the window has no room.
+    /// Whether T3-rtx has expired in this event: only one packet of data is sent.
     single: bool,
     /// Whether a probe of the peer's closed window may be sent.
     probe: bool,
@@ -186,16 +201,21 @@ pub struct Association {
     /// Number of consecutive errors, over all paths.
     errors: u32,
     control: Control,
-    /// Control chunks that wait for a packet, with their path.
+    /// Control chunks to send, with their path.
     waiting: VecDeque<(u8, Chunk)>,
+    /// Whether the application has closed the association.
     closing: bool,
     /// Whether the packet being processed may release new data: see [`Config::sends_on_duplicates`].
     clocked: bool,
     /// Whether the application reads at its own rate, so that received bytes are counted in `unread`.
     slow: bool,
+    /// Bytes delivered that the application has not read.
     unread: u64,
+    /// User data acknowledged cumulatively, bytes.
     acked_bytes: u64,
+    /// User data acknowledged cumulatively on each stream, bytes.
     acked_streams: Vec<u64>,
+    /// Events for the application.
     events: VecDeque<MessageEvent>,
     verdicts: Verdicts,
     counts: Counts,
@@ -296,7 +316,7 @@ impl Association {
             && !self.verifies()
     }
 
-    /// Whether new data wait for the confirmation of the primary path.
+    /// Whether data must wait until a HEARTBEAT ACK confirms the primary path.
     fn verifies(&self) -> bool {
         let primary = &self.paths[usize::from(self.primary)];
         self.config.verifies_path && self.role == Role::Active && primary.reach == Reachability::Unconfirmed
@@ -307,6 +327,7 @@ impl Association {
         !matches!(self.state, State::Closed | State::CookieWait | State::CookieEchoed)
     }
 
+    /// User data in flight on all paths, bytes.
     fn flight(&self) -> u64 {
         self.paths.iter().map(|path| path.flight).sum()
     }
@@ -328,6 +349,7 @@ impl Association {
             + if self.config.window_counts_headers { u64::from(crate::chunk::DATA_HEADER) } else { 0 }
     }
 
+    /// Packet to the peer with these chunks.
     fn packet(&self, chunks: Vec<Chunk>) -> Packet {
         Packet {
             ports: self.ports,
@@ -338,7 +360,7 @@ impl Association {
         }
     }
 
-    /// Ends the association: in order, or with `broken` after an abort or too many errors.
+    /// Ends the association and stops all timers; `broken`: after an abort or too many errors, not by a shutdown.
     fn end(&mut self, broken: bool) {
         if broken && self.state != State::Closed {
             self.events.push_back(MessageEvent::Broken);
@@ -355,7 +377,7 @@ impl Association {
         }
     }
 
-    /// Cause of a packet: that of its first retransmitted chunk.
+    /// Cause of a packet's transmission: the cause of its first retransmitted chunk; new data without one.
     fn cause_of(chunks: &[Chunk]) -> Cause {
         let causes = chunks.iter().filter_map(|chunk| match chunk {
             Chunk::Data(data) if data.cause != Cause::New => Some(data.cause),

@@ -33,6 +33,7 @@ impl Association {
         self.advance();
     }
 
+    /// Abandons a message: its chunks are no longer in flight or retransmitted, and its unsent rest is removed.
     pub(super) fn abandon(&mut self, id: MessageId) {
         let rest = self.outbound.abandon(id);
         for sent in self.sent.iter_mut().filter(|sent| sent.message == Some(id)) {
@@ -51,9 +52,9 @@ impl Association {
     }
 
     //= RFC 3758 section 4.1, TR4: the TSN is marked as eligible for FORWARD TSN
-    /// Assigns a TSN that is never transmitted to the unsent rest of an abandoned message. A FORWARD TSN over
-    /// it is new even to a peer that has received all chunks sent. Without it the peer would wait for the end
-    /// of the message, and deliver no more data of its stream.
+    /// Assigns a TSN that is never transmitted to the unsent rest of an abandoned message. A FORWARD TSN that
+    /// includes this TSN advances even a peer that has received all chunks sent. Otherwise that peer would wait for
+    /// the end of the message, and deliver no later message of the stream.
     fn mark_end(&mut self, rest: &Fragment) {
         let data = Data {
             tsn: self.next,
@@ -82,8 +83,7 @@ impl Association {
     }
 
     //= RFC 3758 section 3.5, C2: the Advanced.Peer.Ack.Point moves over abandoned chunks
-    /// Advances the point below which all TSNs are acknowledged or abandoned, and queues a report to the
-    /// peer.
+    /// Advances the Advanced.Peer.Ack.Point over abandoned chunks, and queues a FORWARD TSN if it moved.
     pub(super) fn advance(&mut self) {
         let before = self.advanced.max(self.una);
         self.advanced = before;
@@ -97,7 +97,7 @@ impl Association {
         }
     }
 
-    /// Queues a FORWARD TSN for abandoned chunks not yet skipped.
+    /// Queues a FORWARD TSN up to the Advanced.Peer.Ack.Point, in place of an older one.
     pub(super) fn queue_forward(&mut self) {
         if self.advanced <= self.una {
             return;

@@ -1,12 +1,12 @@
 //! Path MTU discovery of an association by ICMP errors (RFC 9260 section 7.3, RFC 1191; catalogue PR-05): MTU
 //! per path, chunk size, retransmission of larger chunks.
 //!
-//! Each path has its own MTU. New chunks fit the smallest one, which congestion control also counts as a
-//! packet. A chunk with a TSN keeps its size: one that is too large for its path is retransmitted in a packet
+//! Each path has its own MTU. New chunks fit the smallest MTU, from which congestion control also takes the packet
+//! size. A chunk with a TSN keeps its size: one that is too large for its path is retransmitted in a packet
 //! that routers may fragment (section 6.9).
 //!
-//! Departures: congestion windows of all paths count packets of the smallest path. Without probes (see
-//! `probing`) a larger MTU is never discovered, and a silent router is a black hole.
+//! Departures: congestion windows of all paths count packets of the smallest path. Without probes (see `probing`)
+//! an increase of a path's MTU is never discovered, and a router that sends no ICMP errors is a black hole.
 
 use super::{Association, Fate};
 use crate::chunk::{COMMON_HEADER, Chunk, IP_HEADER, Packet};

@@ -1,8 +1,8 @@
 //! Path MTU probes of an SCTP association (RFC 8899 section 6.2): HEARTBEAT and PAD chunk in a packet of the
 //! probed size; black hole detection.
 //!
-//! An association starts with packets of BASE_PLPMTU (1200 bytes). Each path has a search of its own; new
-//! chunks fit the smallest active path. Chunks above the path MTU are sent in packets that routers may
+//! An association starts with packets of BASE_PLPMTU (1200 bytes). Each path has its own search; new
+//! chunks fit the smallest MTU of all active paths. Chunks above the path MTU are sent in packets that routers may
 //! fragment (RFC 9260 section 6.9).
 //!
 //! Departures: probes do not count in a congestion window, and yield no RTT sample. Repeated expiries of
@@ -42,7 +42,7 @@ impl Association {
         }
     }
 
-    /// Sends the probes that are due.
+    /// Processes the search timer of each path: next probe, next size, or end of the search.
     pub(super) fn on_probes(&mut self, io: &mut Io<'_, Packet>) {
         let timer = self.config.probe_timer;
         for path in 0..self.paths.len() as u8 {
@@ -70,6 +70,7 @@ impl Association {
         }
     }
 
+    /// Sends a probe: HEARTBEAT, and a PAD chunk that fills the packet to `size` bytes.
     fn send_probe(&mut self, io: &mut Io<'_, Packet>, path: u8, size: u32, nonce: u64, first: Time) {
         let beat = Chunk::Heartbeat(information(path, size, first, nonce));
         let rest = size.saturating_sub(IP_HEADER + COMMON_HEADER + beat.size());
@@ -99,7 +100,7 @@ impl Association {
         true
     }
 
-    /// Processes a router's report of an MTU of `mtu` bytes; false if that is not lower than the current one.
+    /// Processes a router's report of an MTU of `mtu` bytes; true if it reduces the path MTU.
     pub(super) fn probe_too_big(&mut self, now: Time, path: u8, mtu: u32) -> bool {
         let Some(target) = self.paths.get_mut(usize::from(path)) else { return false };
         let Some(search) = &mut target.search else { return false };
@@ -120,7 +121,8 @@ impl Association {
         }
     }
 
-    /// Sets the chunk size to the smallest active path, or to the primary path if no path is active.
+    /// Sets the MTU for new chunks to the smallest MTU of active paths, or to the primary path's if no path is
+    /// active.
     pub(super) fn fit_chunks(&mut self) {
         if self.config.path_mtu != PathMtu::Probe {
             return;
@@ -139,7 +141,7 @@ impl Association {
     }
 }
 
-/// Heartbeat Information of a probe: that of a heartbeat, and the size of the probe.
+/// Heartbeat Information of a probe: path, mark 1, size of the probe, transmission time of its first probe, nonce.
 fn information(path: u8, size: u32, first: Time, nonce: u64) -> Opaque {
     let [high, low] = (size as u16).to_be_bytes();
     let mut out = vec![path, 1, high, low];

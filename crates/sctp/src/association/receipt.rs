@@ -15,6 +15,7 @@ pub(crate) struct Receipt {
     pub(crate) next: u64,
     /// Received ranges `[from, to)` above `next`, ascending and disjoint.
     ranges: Vec<(u64, u64)>,
+    /// Duplicate TSNs received since the last SACK, at most [`MOST_DUPLICATES`].
     duplicates: Vec<u64>,
     /// Number of packets with data since the last SACK.
     packets: u32,
@@ -80,6 +81,7 @@ impl Receipt {
         true
     }
 
+    /// Advances `next` over the received ranges adjacent to it.
     fn advance(&mut self) {
         while let Some(&(from, to)) = self.ranges.first()
             && from <= self.next
@@ -89,7 +91,7 @@ impl Receipt {
         }
     }
 
-    /// The sender has abandoned all TSNs below `cumulative`.
+    /// Processes a FORWARD TSN: all TSNs below `cumulative` count as received.
     pub(crate) fn forward(&mut self, cumulative: u64) {
         if cumulative > self.next && cumulative - self.next <= MOST_AHEAD {
             self.next = cumulative;
@@ -97,6 +99,7 @@ impl Receipt {
         }
     }
 
+    /// Whether TSNs above a missing one were received.
     pub(crate) fn has_gaps(&self) -> bool {
         !self.ranges.is_empty()
     }
@@ -116,7 +119,7 @@ impl Receipt {
         }
     }
 
-    /// Whether a SACK is due now or later.
+    /// Whether a SACK must be sent, at once or by a deadline.
     pub(crate) fn owes(&self) -> bool {
         self.due || !self.deadline.is_never()
     }

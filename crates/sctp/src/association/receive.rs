@@ -82,6 +82,7 @@ impl Association {
         }
     }
 
+    /// Dispatches a control chunk.
     fn on_control(&mut self, io: &mut Io<'_, Packet>, chunk: &Chunk, by: u8) {
         match chunk {
             Chunk::Init(init) => self.on_init(io, init, by),
@@ -89,7 +90,7 @@ impl Association {
             Chunk::CookieAck => self.on_cookie_ack(io.now),
             Chunk::Error(Failure::StaleCookie(_)) => self.on_stale_cookie(io),
             Chunk::Abort { .. } => self.end(true),
-            // All later cases need an association.
+            // All chunk types from here on require an association.
             _ if !self.associated() => {}
             Chunk::Heartbeat(info) => self.waiting.push_back((by, Chunk::HeartbeatAck(info.clone()))),
             Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(io.now, info),
@@ -116,7 +117,7 @@ impl Association {
         kind & 0x80 != 0
     }
 
-    /// Processes a DATA chunk; false for a duplicate, or without room in the buffer.
+    /// Processes a DATA chunk; false for a duplicate, or for a TSN too far above the cumulative one.
     fn on_data(&mut self, io: &mut Io<'_, Packet>, data: &Data, packet: u64) -> bool {
         if !self.associated() || self.state == State::ShutdownReceived || self.state == State::ShutdownAckSent
         {
@@ -153,6 +154,7 @@ impl Association {
         true
     }
 
+    /// Processes a FORWARD TSN: skips abandoned TSNs, and delivers the messages that waited for them.
     fn on_forward(&mut self, cumulative: u64, streams: &[(u16, u64)]) {
         if cumulative <= self.receipt.next {
             self.receipt.due = true;

@@ -6,7 +6,7 @@ use crate::chunk::{Chunk, Failure, Packet, Sack};
 use transport::Io;
 
 impl Association {
-    /// Continues the shutdown as far as outstanding data allow.
+    /// Enters SHUTDOWN-PENDING after the application has closed; with no data left, sends SHUTDOWN or SHUTDOWN ACK.
     pub(super) fn continue_shutdown(&mut self, io: &mut Io<'_, Packet>) {
         if self.closing && self.state == State::Established {
             self.state = State::ShutdownPending;
@@ -39,7 +39,7 @@ impl Association {
         self.arm(io.now);
     }
 
-    /// Expiry of T2-shutdown.
+    /// Expiry of T2-shutdown: retransmits on another path, or ends the association after too many tries.
     pub(super) fn on_t2(&mut self, io: &mut Io<'_, Packet>) {
         if self.control.tries > self.config.association_max_retransmissions {
             self.end(true);

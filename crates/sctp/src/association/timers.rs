@@ -22,7 +22,7 @@ impl Association {
             .min(lifetimes)
     }
 
-    /// Next expiry of a message lifetime.
+    /// Earliest expiry of the lifetime of a message that can be abandoned.
     fn lifetime(&self) -> Time {
         if !self.outbound.is_limited() {
             return Time::NEVER;

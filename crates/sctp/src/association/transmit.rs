@@ -19,7 +19,7 @@ impl Association {
         self.emit(io, path, packet);
     }
 
-    /// Sends a packet with its size, lifetime and ECN codepoint.
+    /// Sends a packet; computes its IP length, lifetime, ECN codepoint and permission to fragment.
     pub(super) fn emit(&mut self, io: &mut Io<'_, Packet>, path: u8, packet: Packet) {
         let size = match (packet.chunks.as_slice(), self.config.data_header, self.config.sack_size) {
             ([Chunk::Data(data)], Some(header), _) => data.len + header,
@@ -39,7 +39,7 @@ impl Association {
         });
     }
 
-    /// Lifetime of a packet: the longest lifetime of its messages, if all of them have one.
+    /// Remaining lifetime of a packet with data: the longest of its messages; `None` if a message has no lifetime.
     fn lifetime_of(&self, now: Time, packet: &Packet) -> Option<Span> {
         let mut longest = None;
         for data in packet.data() {
@@ -49,7 +49,7 @@ impl Association {
         longest.map(|expires: Time| if expires > now { expires.since(now) } else { Span::ZERO })
     }
 
-    /// Sends all packets that the windows allow.
+    /// Sends all data that cwnd and rwnd allow, then control chunks.
     pub(super) fn flush(&mut self, io: &mut Io<'_, Packet>) {
         self.fit_chunks();
         if self.may_send() {
@@ -79,14 +79,14 @@ impl Association {
         self.flush_control(io);
     }
 
-    /// Sends only control chunks after a packet that releases no data.
+    /// Sends only control chunks, after a received packet that permits no new data.
     pub(super) fn flush_quietly(&mut self, io: &mut Io<'_, Packet>) {
         self.continue_shutdown(io);
         self.flush_control(io);
     }
 
     //= RFC 9260 section 6.1, D: if (flightsize + Max.Burst * PMDCS) < cwnd, cwnd = flightsize + Max.Burst * PMDCS
-    /// Limit of outstanding bytes on a path during this event.
+    /// Limit of outstanding bytes on a path while packets are sent for one event.
     fn limit(&self, path: &crate::path::Path) -> u64 {
         match self.config.burst {
             Burst::Window => {
@@ -122,12 +122,12 @@ impl Association {
         chunks
     }
 
-    /// Reserve for the largest acknowledgement that may be due now, bytes.
+    /// Room for a SACK with all gap blocks and duplicates and for an ECN-Echo, bytes.
     fn sack_room(&self) -> u32 {
         self.receipt.sack_size(&self.config) + if self.receipt.marked.is_some() { 8 } else { 0 }
     }
 
-    /// The SACK, and the ECN-Echo for the peer.
+    /// SACK chunk, and ECN-Echo chunk while the peer has not answered with CWR.
     fn acknowledgement(&mut self) -> Vec<Chunk> {
         let room = self.room();
         let window = if room < self.config.packet() { 0 } else { room };
@@ -139,7 +139,7 @@ impl Association {
         }
     }
 
-    /// Sends the remaining control chunks, and a SACK that is due.
+    /// Sends a SACK if one must be sent now, and all queued control chunks.
     fn flush_control(&mut self, io: &mut Io<'_, Packet>) {
         if self.receipt.due && self.associated() {
             let chunks = self.acknowledgement();
@@ -185,7 +185,7 @@ impl Association {
         (!chosen.is_empty()).then_some((path, chosen))
     }
 
-    /// Path for the oldest chunk to retransmit: another path after a timeout (section 6.4.1).
+    /// Path for the oldest chunk marked for retransmission: another active path after a timeout (section 6.4.1).
     fn resend_path(&self) -> Option<u8> {
         let sent = self.sent.iter().find(|sent| sent.fate == Fate::Resend)?;
         let elsewhere = matches!(sent.data.cause, Cause::Timeout | Cause::GoBackN);
@@ -196,6 +196,7 @@ impl Association {
         })
     }
 
+    /// Adds marked chunks that fit into `room` to `chosen`, and records them as in flight on `path`.
     fn select_resends(&mut self, now: Time, path: u8, room: &mut u32, chosen: &mut Vec<Data>) {
         let (bundle, restarts) = (self.config.bundle, self.config.restarts_on_fast);
         let first = self.sent.iter().position(|s| matches!(s.fate, Fate::Flight | Fate::Resend));

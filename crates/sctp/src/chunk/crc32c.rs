@@ -17,7 +17,7 @@ const TABLE: [u32; 256] = {
     table
 };
 
-/// CRC32c of the bytes. The packet has it least significant byte first.
+/// CRC32c of the bytes. The packet carries the checksum with its least significant byte first.
 pub fn checksum(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| crc >> 8 ^ TABLE[usize::from(crc as u8 ^ byte)])
 }

@@ -16,7 +16,7 @@ pub struct Origins {
     pub near: [u64; 2],
 }
 
-/// Reason why bytes are no SCTP packet.
+/// Reason why the bytes are not a valid SCTP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Malformed {
     /// Shorter than the length in its headers.
@@ -83,6 +83,7 @@ pub fn decode(bytes: &[u8], origins: &Origins) -> Result<Packet, Malformed> {
     Ok(Packet { ports, tag, initial: origins.initial, chunks, divisible: false })
 }
 
+/// Decodes a chunk from type, flags and value; `None` if the value is too short.
 fn chunk(kind: u8, flags: u8, value: &[u8], origins: &Origins) -> Option<Chunk> {
     let bit = |n: u8| flags >> n & 1 == 1;
     let [theirs, ours] = origins.initial;
@@ -128,7 +129,7 @@ fn chunk(kind: u8, flags: u8, value: &[u8], origins: &Origins) -> Option<Chunk> 
     })
 }
 
-/// Parameters in these bytes: type, and the whole parameter without padding.
+/// Parameters in `bytes`: type, and the parameter with its header, without padding.
 fn parameters(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let (kind, length) = (u16_at(bytes, 0)?, usize::from(u16_at(bytes, 2)?));
@@ -143,7 +144,7 @@ fn find(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
     parameters(bytes).find(|(kind, _)| *kind == wanted).map(|(_, whole)| &whole[4..])
 }
 
-/// INIT, or with `reports` an INIT ACK with the parameters that it reports as unrecognized.
+/// Decodes INIT, or with `reports` INIT ACK, whose Unrecognized Parameter parameters are kept.
 fn init(value: &[u8], reports: bool) -> Option<Init> {
     let mut init = Init {
         tag: u32_at(value, 0)?,

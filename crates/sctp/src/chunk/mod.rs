@@ -41,7 +41,7 @@ pub struct Data {
     pub immediate: bool,
     /// Bytes of user data.
     pub len: u32,
-    /// Number of its message at the sender, carried as payload protocol identifier; 0 for bulk data.
+    /// Number of the message at the sender, from 1, carried as payload protocol identifier; 0 for bulk data.
     pub ppid: u32,
     /// Cause of this transmission; not on the wire.
     pub cause: Cause,
@@ -126,7 +126,7 @@ pub enum Chunk {
     HeartbeatAck(Opaque),
     /// ABORT.
     Abort {
-        /// T bit: the verification tag is the peer's own.
+        /// T bit: the packet has the verification tag that the receiver of the chunk used.
         reflected: bool,
         /// Error cause, if given.
         cause: Option<Failure>,
@@ -147,7 +147,7 @@ pub enum Chunk {
     Cwr(u64),
     /// SHUTDOWN COMPLETE.
     ShutdownComplete {
-        /// T bit: the verification tag is the peer's own.
+        /// T bit: the packet has the verification tag that the receiver of the chunk used.
         reflected: bool,
     },
     /// FORWARD TSN (RFC 3758): all TSNs below this one are abandoned; on each listed stream, all messages up
@@ -221,8 +221,8 @@ pub struct Packet {
     pub initial: [u32; 2],
     /// Chunks in order; at least one.
     pub chunks: Vec<Chunk>,
-    /// Whether routers may fragment the packet: it exceeds its path's MTU, and its chunks cannot be made
-    /// smaller (section 6.9).
+    /// Whether routers may fragment the packet: chunks with a TSN cannot be made smaller after the path MTU was
+    /// reduced (section 6.9).
     pub divisible: bool,
 }
 

@@ -45,7 +45,7 @@ base::named! {
     pub enum Burst {
         /// Nothing.
         Unlimited = "unlimited",
-        /// The window, while a SACK is answered: flight plus Max.Burst packets.
+        /// The congestion window while packets are sent for one event: flight plus Max.Burst packets.
         Window = "window",
         /// Packets of new data for each SACK.
         Packets = "packets",
@@ -53,7 +53,7 @@ base::named! {
 }
 
 base::named! {
-    /// Missing chunks that a SACK counts.
+    /// Chunks that a SACK reports as missing, for fast retransmit.
     pub enum Missing {
         /// Chunks below the highest TSN that the SACK newly acknowledges (RFC 9260 section 7.2.4, HTNA).
         HighestNewlyAcked = "highest-newly-acked",
@@ -65,7 +65,7 @@ base::named! {
 base::named! {
     /// Effect of a repeated timeout of one flight on the slow-start threshold.
     pub enum Repeated {
-        /// Halves the window of one packet again: the threshold becomes the least one (RFC 9260 section
+        /// The threshold becomes half of the window of one packet, hence the least threshold (RFC 9260 section
         /// 7.2.3).
         Reduces = "reduces",
         /// No effect: only a window of more than one packet is halved.
@@ -98,7 +98,7 @@ base::named! {
     pub enum PathMtu {
         /// By ICMP errors; routers must not fragment packets (RFC 9260 section 7.3, RFC 1191).
         Icmp = "icmp",
-        /// By ICMP errors, and by probes that routers need not answer (RFC 8899).
+        /// By ICMP errors, and by probes that need no ICMP errors (RFC 8899).
         Probe = "probe",
         /// No discovery: routers fragment larger packets.
         Off = "off",
@@ -108,7 +108,7 @@ base::named! {
 /// Options of an endpoint. Both ends of an association have equal options.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
-    /// MTU, bytes: that of the interface, or the smallest path MTU once known.
+    /// MTU of the interface, bytes; during an association the smallest path MTU known.
     pub mtu: u32,
     /// Discovery of a path's MTU.
     pub path_mtu: PathMtu,
@@ -134,7 +134,7 @@ pub struct Config {
     pub initial_threshold: Option<u64>,
     /// Least slow-start threshold after a loss, packets.
     pub least_threshold: u32,
-    /// Effect of repeated timeouts on the threshold.
+    /// Effect of repeated timeouts on the slow-start threshold.
     pub repeated_timeouts: Repeated,
     /// Number of missing reports that cause a fast retransmit.
     pub missing_reports: u32,
@@ -156,9 +156,9 @@ pub struct Config {
     pub burst: Burst,
     /// Max.Burst, packets.
     pub max_burst: u32,
-    /// Number of packets per SACK.
+    /// Number of packets with data that one SACK acknowledges.
     pub sack_every: u32,
-    /// Maximum delay of a SACK.
+    /// Maximum delay of a SACK (delayed acknowledgement).
     pub sack_delay: Span,
     /// Whether the first packet with data of an association is acknowledged at once.
     pub sacks_first: bool,

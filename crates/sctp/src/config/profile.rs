@@ -125,9 +125,9 @@ fn ns2_2002() -> Config {
     }
 }
 
-/// `sctp/sctp.cc` of ns-2.35: initial window, thresholds and missing reports are those of RFC 4960. Its path
-/// verification of April 2007 also confirms the only path before data are sent, so that the timer has a
-/// sample before the first chunk.
+/// `sctp/sctp.cc` of ns-2.35: initial window, thresholds and missing reports as in RFC 4960. The path verification
+/// added in April 2007 also confirms a single path before data are sent, so that the timer has a sample before the
+/// first chunk.
 fn ns2_235() -> Config {
     Config {
         path_mtu: PathMtu::Off,

@@ -23,7 +23,9 @@ pub enum Reachability {
 /// Congestion window and threshold before a timeout, for the response to a spurious timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Saved {
+    /// Congestion window, bytes.
     pub(crate) cwnd: u64,
+    /// Slow-start threshold, bytes.
     pub(crate) threshold: u64,
     /// Oldest TSN that the timeout retransmitted.
     pub(crate) tsn: u64,
@@ -56,7 +58,7 @@ pub struct Path {
     pub recovers_to: Option<u64>,
     /// TSN of the RTT measurement in progress, and its transmission time (section 6.3.1, C4 and C5).
     pub(crate) timed: Option<(u64, Time)>,
-    /// Window before the last timeout.
+    /// Congestion window and threshold before the last timeout.
     pub(crate) saved: Option<Saved>,
     /// TSN below which an ECN-Echo causes no reduction.
     pub(crate) marks_below: u64,
@@ -66,7 +68,7 @@ pub struct Path {
     pub(crate) beat: Option<(u64, Time)>,
     /// Whether data were sent on this path since the last heartbeat was due.
     pub(crate) used: bool,
-    /// Time of the last data sent on this path.
+    /// Time of the last data sent on this path; [`Time::NEVER`] before the first.
     pub(crate) last_sent: Time,
 }
 
@@ -99,6 +101,7 @@ impl Path {
     }
 
     //= RFC 9260 section 7.2.3: ssthresh = max(cwnd / 2, 4 * PMDCS)
+    /// Halves the slow-start threshold after a loss.
     fn halve(&mut self, config: &Config) {
         self.threshold = (self.cwnd / 2).max(u64::from(config.least_threshold) * config.packet());
         self.partial = 0;
@@ -192,7 +195,7 @@ impl Path {
         self.timer.end_backoff();
     }
 
-    /// Counts an error; true if the path becomes inactive by it (section 8.2).
+    /// Counts an error; true if this error makes the path inactive (section 8.2).
     pub(crate) fn error(&mut self, config: &Config) -> bool {
         self.errors += 1;
         let over = self.errors > config.path_max_retransmissions && self.reach != Reachability::Inactive;

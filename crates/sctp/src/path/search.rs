@@ -2,14 +2,14 @@
 //! path.
 //!
 //! A probe is a packet of the tested size: a HEARTBEAT and a PAD chunk (RFC 4820). Its acknowledgement shows
-//! that the size passes. Three consecutive probes without an acknowledgement show that it does not; they are
-//! no congestion signal.
+//! that packets of this size pass. Three consecutive probes without an acknowledgement show that they do not; lost
+//! probes are no congestion signal.
 //!
 //! The largest size is probed first, since most paths carry it; then the search is binary (section 5.3.2
 //! leaves the method open). Sizes are multiples of four bytes, like chunks.
 //!
-//! Departures: a router's report is accepted at once, as without probes, and then confirmed by a probe of its
-//! size. If a smaller size than BASE_PLPMTU has passed before, that size is the base.
+//! Departures: the MTU of a router's report is used at once, and then confirmed by a probe of this size. After a
+//! black hole, the base size is the smaller one of BASE_PLPMTU and the last path MTU.
 
 use base::{Span, Time};
 
@@ -82,14 +82,16 @@ impl Search {
     pub fn size(&self) -> u32 {
         self.size
     }
+    /// Time at which [`Search::expire`] must be called.
     pub(crate) fn due(&self) -> Time {
         self.due
     }
+    /// Nonce of the probes of the current size, and transmission time of the first one; `None` before the first.
     pub(crate) fn sent(&self) -> Option<(u64, Time)> {
         self.sent
     }
 
-    /// Starts the search after connectivity was confirmed: the next probe is due.
+    /// Starts the search after connectivity was confirmed: the first probe is sent 1 ns later.
     pub(crate) fn start(&mut self, now: Time) {
         self.due = now + Span::from_nanos(1);
     }
@@ -123,8 +125,8 @@ impl Search {
     }
 
     //= RFC 8899 section 5.2: MAX_PROBES without an answer end the search in ERROR, or the interval at this size
-    /// Processes the expiry of the timer. `Some(nonce)`: a probe of [`Search::size`] must be sent with this
-    /// nonce. The path MTU is `mtu` bytes afterwards.
+    /// Processes the expiry of the timer. Returns nonce and first transmission time if a probe of [`Search::size`]
+    /// must be sent. Reduces the path MTU `mtu` if the base size does not pass.
     pub(crate) fn expire(
         &mut self,
         now: Time,

@@ -28,6 +28,7 @@ pub struct Inbound {
     streams: BTreeMap<u16, (u64, u64)>,
     /// Bytes in `fragments` and `waiting`.
     held: u64,
+    /// Bytes delivered on all streams.
     delivered: u64,
 }
 
@@ -72,6 +73,8 @@ impl Inbound {
         Some((first, last))
     }
 
+    /// Delivers a complete message of `bytes` bytes, or stores it until the earlier messages of its stream are
+    /// complete.
     fn whole(&mut self, data: Data, bytes: u64, deliver: &mut impl FnMut(Delivered)) {
         let Data { stream, ssn, unordered, ppid, .. } = data;
         let message = Delivered { stream, bytes, unordered, ppid };
@@ -97,7 +100,7 @@ impl Inbound {
         deliver(message);
     }
 
-    /// Delivers the messages that are next in stream order.
+    /// Delivers the stored messages that follow the last delivered one in stream order without a gap.
     fn follow(&mut self, stream: u16, deliver: &mut impl FnMut(Delivered)) {
         loop {
             let next = self.streams.get(&stream).map_or(0, |(next, _)| *next);
@@ -108,8 +111,8 @@ impl Inbound {
     }
 
     //= RFC 3758 section 3.6: stranded messages are delivered, fragments below the new cumulative number are thrown away
-    /// The sender has abandoned all TSNs below `cumulative`, and on each listed stream all messages up to
-    /// this stream sequence number.
+    /// Processes a FORWARD TSN: the sender has abandoned all TSNs below `cumulative`, and on each listed stream all
+    /// messages up to the stream sequence number with it.
     pub fn forward(&mut self, cumulative: u64, streams: &[(u16, u64)], mut deliver: impl FnMut(Delivered)) {
         let kept = self.fragments.split_off(&cumulative);
         let gone: u64 = self.fragments.values().map(|d| u64::from(d.len)).sum();
@@ -140,7 +143,7 @@ impl Inbound {
     pub fn held(&self) -> u64 {
         self.held
     }
-    /// Number of chunks of `most` bytes that the undelivered bytes fill.
+    /// Number of undelivered chunks; a complete message counts as chunks of `most` bytes.
     pub fn held_chunks(&self, most: u64) -> u64 {
         let whole = self.waiting.values().map(|message| message.bytes.div_ceil(most.max(1)).max(1));
         self.fragments.len() as u64 + whole.sum::<u64>()

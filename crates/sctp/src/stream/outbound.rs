@@ -26,12 +26,17 @@ pub struct Fragment {
     pub retransmissions: Option<u32>,
 }
 
+/// A message in the queue, or bulk data without boundaries.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     message: Message,
+    /// Identifier of the message; `None` for bulk data.
     id: Option<MessageId>,
+    /// Bytes not yet sent.
     left: u64,
+    /// Whether a fragment was sent.
     begun: bool,
+    /// Stream sequence number, valid once a fragment was sent.
     ssn: u64,
     /// Time at which the message expires; `None`: the lifetime starts at the endpoint's next event.
     expires: Option<Time>,
@@ -52,20 +57,23 @@ impl Pending {
 #[derive(Clone, Debug)]
 pub struct Outbound {
     queue: VecDeque<Pending>,
-    /// Lifetimes of queued messages, earliest expiry first: lifetimes differ, so this order is not that of
-    /// the queue.
+    /// Expiry times of queued messages of which nothing was sent, earliest first: lifetimes differ, so that the
+    /// queue has another order.
     expiries: BTreeSet<(Time, MessageId)>,
     /// Whether a message with a lifetime or a limit of retransmissions was written.
     limited: bool,
     /// Next stream sequence number of each stream.
     next: Vec<u64>,
+    /// Identifier of the next message.
     messages: MessageId,
+    /// Bytes written in total.
     written: u64,
+    /// Bytes in the queue.
     waiting: u64,
 }
 
 impl Outbound {
-    /// An empty queue with this number of streams.
+    /// An empty queue with `streams` streams, at least one.
     pub fn new(streams: u16) -> Self {
         let next = vec![0; usize::from(streams.max(1))];
         Outbound {
@@ -92,7 +100,7 @@ impl Outbound {
         id
     }
 
-    /// Starts the lifetimes of messages appended since the last call.
+    /// Starts the lifetimes of the messages appended since the last call, at `now`.
     pub fn stamp(&mut self, now: Time) {
         for pending in self.queue.iter_mut().rev().take_while(|pending| pending.expires.is_none()) {
             pending.expires = pending.message.lifetime.map(|lifetime| now + lifetime);
@@ -160,7 +168,7 @@ impl Outbound {
         Some(fragment)
     }
 
-    /// Message of which a part was sent and whose lifetime has expired.
+    /// The partly sent message, if its lifetime has expired.
     pub fn begun_and_over(&self, now: Time) -> Option<MessageId> {
         self.queue.front().filter(|front| front.begun && front.expires() <= now)?.id
     }
@@ -188,17 +196,19 @@ impl Outbound {
         begun.into_iter().for_each(|begun| self.queue.push_front(begun));
     }
 
+    /// Removes the front of the queue if `is` holds for it.
     fn pop_if(&mut self, is: impl Fn(&Pending) -> bool) -> Option<Pending> {
         if self.queue.front().is_some_and(is) { self.queue.pop_front() } else { None }
     }
 
+    /// Accounts for an expired message removed from the queue, and reports its identifier.
     fn withdraw(&mut self, gone: &Pending, expired: &mut impl FnMut(MessageId)) {
         self.waiting -= gone.left;
         gone.forget(&mut self.expiries);
         gone.id.into_iter().for_each(expired);
     }
 
-    /// Removes the unsent rest of an abandoned message; returns its last fragment, if there was one.
+    /// Removes the unsent rest of an abandoned message; returns an empty last fragment for it, `None` without a rest.
     pub fn abandon(&mut self, id: MessageId) -> Option<Fragment> {
         // A message that is partly sent stays at the front of the queue.
         let gone = self.pop_if(|front| front.id == Some(id))?;
@@ -236,7 +246,7 @@ impl Outbound {
         self.list();
     }
 
-    /// Rebuilds the list of lifetimes from the queue.
+    /// Rebuilds `expiries` from the queue.
     fn list(&mut self) {
         let unsent = self.queue.iter().filter(|pending| !pending.begun);
         self.expiries = unsent.filter_map(|pending| pending.expires.zip(pending.id)).collect();
@@ -264,7 +274,7 @@ impl Outbound {
     pub fn streams(&self) -> u16 {
         self.next.len() as u16
     }
-    /// Limits the number of streams to that of the peer.
+    /// Limits the number of streams to `streams`, the peer's maximum of inbound streams.
     pub fn limit(&mut self, streams: u16) {
         self.next.truncate(usize::from(streams.max(1)));
     }
@@ -323,8 +333,8 @@ mod tests {
         assert!(gone.len() > 300, "{}", gone.len());
     }
 
-    /// Half a million messages of 1 B behind a link that sends none: a search through all messages for each message
-    /// would be 10^11 steps.
+    /// Half a million messages of 1 B while nothing is sent: a search through all messages for each message would be
+    /// 10^11 steps.
     #[test]
     fn many_messages_that_wait_cost_nothing_each_time() {
         let mut outbound = Outbound::new(1);

@@ -1,7 +1,7 @@
 //! Event loop of a running guest kernel: serves calendar, network card, backend channel and console until the
 //! kernel waits.
 //!
-//! Each wait for the kernel is bounded.
+//! Each wait for the kernel is bounded, so that a kernel that hangs ends the run with an error.
 
 use super::{Guest, GuestState, LOOK, Sent, TEXT};
 use crate::calendar;
@@ -16,7 +16,7 @@ use std::os::unix::net::UnixStream;
 
 /// Message of the guest's init: every awaited program has ended.
 const IDLE: &[u8] = b"idle";
-/// Bound of messages until the kernel waits, to detect a livelock.
+/// Maximum number of messages until the kernel waits, to detect a livelock.
 const MESSAGES: u32 = 500_000;
 const SPINS: &str =
     "its work may have no end at one instant of virtual time; on a very busy machine give it more --patience";
@@ -162,8 +162,8 @@ impl Guest {
         Ok(())
     }
 
-    /// Processes frames sent by the kernel. A change of the time up to which it may run is sent before it
-    /// continues.
+    /// Processes frames sent by the kernel. If the time up to which the kernel may advance becomes earlier, this is
+    /// sent and acknowledged before the kernel continues.
     fn kicked(&mut self, sent: Sent<'_>) -> Result<(), Error> {
         let wants = |guest: &Guest| guest.nic.wants_call(&guest.memory, SEND);
         let frames = self.nic.sent(&self.memory).and_then(|frames| Ok((frames, wants(self)?)));

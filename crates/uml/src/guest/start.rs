@@ -1,7 +1,7 @@
 //! Start of a guest kernel: parameters, working folder, command line, connection to the calendar.
 //!
-//! The kernel gets a folder of its own with the guest's init and its task, and nothing that differs between
-//! runs.
+//! The working folder contains the guest's init and its task. All inputs of the kernel are equal in every run of a
+//! repetition.
 
 use super::{Guest, GuestState, LOOK, TEXT};
 use crate::calendar::Calendar;
@@ -32,7 +32,7 @@ pub struct Setup {
     pub name: String,
     /// Kernel binary.
     pub kernel: PathBuf,
-    /// Program of the guest's init, copied into the working folder.
+    /// Program of the guest's init, linked or copied into the working folder.
     pub init: PathBuf,
     /// Preloaded library that derives randomness from [`Setup::seed`]; none: the machine's randomness.
     pub chance: Option<PathBuf>,
@@ -53,8 +53,8 @@ pub struct Setup {
 }
 
 impl Guest {
-    /// Starts a kernel and waits until it has connected to its calendar. The kernel is then at time 0, before
-    /// its first turn.
+    /// Starts a kernel and waits until it has connected to the calendar. The kernel is then at time 0 and has not
+    /// run.
     ///
     /// # Errors
     /// It cannot be started, exits, or hangs.
@@ -70,15 +70,15 @@ impl Guest {
     fn within(setup: &Setup, folder: &Path, lock: File) -> Result<Guest, Error> {
         let refused = |what: &str| Error::of(format!("{}: {what}", setup.name));
         let init = folder.join("init");
-        // A hard link is free; another file system needs a copy.
+        // A hard link costs no space; a folder on another file system needs a copy.
         std::fs::hard_link(&setup.init, &init)
             .or_else(|_| std::fs::copy(&setup.init, &init).map(drop))
             .map_err(refused("laying out its first process"))?;
         for (name, text) in &setup.files {
             std::fs::write(folder.join(name), text).map_err(refused("laying out its task"))?;
         }
-        // The guest writes no file before it has results: its kernel updates files by the dates of host
-        // files, which are in ticks of the real clock.
+        // The guest writes no file before it has results, because its kernel compares dates of host files, which
+        // depend on real time.
         for place in ["proc", "host", "over", "whole"] {
             std::fs::create_dir(folder.join(place)).map_err(refused("laying out its folder"))?;
         }
