@@ -340,6 +340,9 @@ impl AtpEnd {
 
     /// Cuts the stream into units as large as the receiver's buffer, a few ahead: a stream may have no end.
     fn cut(&mut self) {
+        if self.sender.is_closed() || self.config.buffer == 0 {
+            self.uncut = 0; // No unit of it would ever leave.
+        }
         while self.uncut > 0 && self.sender.len() < UNITS_AHEAD {
             let part = self.uncut.min(self.config.buffer.max(1));
             self.send(Message::of(part));

@@ -29,10 +29,13 @@ struct Ticker {
     next: Time,
     sent: u32,
     heard: Arc<Mutex<Vec<MessageEvent>>>,
+    /// Bytes of a stream, written at the start.
+    stream: u64,
 }
 
 impl App for Ticker {
     fn started(&mut self, now: Time, socket: &mut dyn Socket) {
+        socket.write(self.stream);
         self.next = now;
         self.timeout(now, socket);
     }
@@ -74,6 +77,8 @@ struct Plan {
     loss: f64,
     closed: Vec<(f64, f64)>,
     policy: Policy,
+    /// Bytes of a stream that the sender writes at the start.
+    stream: u64,
 }
 
 impl Default for Plan {
@@ -92,6 +97,7 @@ impl Default for Plan {
                 signals: true,
                 ..Policy::default()
             },
+            stream: 0,
         }
     }
 }
@@ -125,6 +131,7 @@ fn run(plan: &Plan) -> Outcome {
         next: Time::NEVER,
         sent: 0,
         heard: Arc::clone(heard),
+        stream: if units > 0 { plan.stream } else { 0 },
     };
     let shared = SharedWindow::default();
     let to = AtpEnd::new(plan.config.clone(), Role::Passive, SharedWindow::default());
@@ -249,6 +256,15 @@ fn either_end_may_begin_and_either_may_end_it() {
     let small = Config { buffer: 4000, ..Config::default() };
     let out = run(&Plan { config: small, units: 2, ..Plan::default() });
     assert_eq!(out.sent, [MessageEvent::Expired(0), MessageEvent::Expired(1)]);
+}
+
+/// An endless stream outlives its connection: bytes that no unit can carry any more take no memory
+/// (`fuzz-scenarios`, seed 2001, number 5861 took all memory).
+#[test]
+fn an_endless_stream_ends_with_its_connection() {
+    let config = Config { unbinds: Some(Span::from_secs(20)), feasibility: false, ..Config::default() };
+    let out = run(&Plan { config, stream: u64::MAX / 2, ..Plan::default() });
+    assert!(out.sent.contains(&MessageEvent::Broken) && out.sent.len() < 100, "{}", out.sent.len());
 }
 
 /// AT-19: fewer acknowledgements where one answers more fragments; the timer bounds their delay.

@@ -7,6 +7,7 @@
 //! advancing ACKs are repeated too. See ADR 0033.
 
 use super::doubling::{Doubling, Repetition};
+use super::majority::Majority;
 use super::observation::Observation;
 use base::rng::mix;
 use base::{Span, Time};
