@@ -3,7 +3,7 @@
 //!
 //! Order of transmission: first the oldest block reported missing; then a new block while the window is open; then, with
 //! pre-emptive retransmission, unacknowledged blocks, cyclically from V(A) ("idle retransmission" in Gurtov and others
-//! 2002, section IV.B). A report marks a block missing again only after [`SendOptions::hold_off`] since the block's
+//! 2002). A report marks a block missing again only after [`SendOptions::hold_off`] since the block's
 //! last transmission.
 
 use super::bits::{Bits, words_in};
