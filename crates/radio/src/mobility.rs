@@ -123,7 +123,7 @@ impl Default for Parts {
 /// Start times of cell changes.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Instants {
-    /// Random intervals from start to start, nanoseconds; the first one is stationary (residual) time.
+    /// Random intervals from start to start, nanoseconds; the first interval is a residual (stationary) one.
     Every(Dist),
     /// List of start times, ascending.
     Listed(Vec<Time>),

@@ -153,7 +153,7 @@ impl User {
         }
         let silent = !self.up.sender.feed.has_data() && self.backlog.is_empty();
         if silent && !faults.dummy_outage.is_zero() {
-            // Implementation fault: a dummy LLC frame stops the data behind it.
+            // Implementation fault: a dummy LLC frame stops the data queued after it.
             let by = faults.dummy_outage;
             self.suspended = [self.suspended[0].max(t) + by, self.suspended[1].max(t) + by];
             self.change = Some(Change { resumed: change.resumed + by, ..change });

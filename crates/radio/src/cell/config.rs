@@ -227,7 +227,7 @@ impl UserConfig {
     }
 }
 
-/// Load of a cell: circuit-switched calls, and packet users beside the mobiles. Both arrive as Poisson processes with
+/// Load of a cell: circuit-switched calls, and packet users without a bearer. Both arrive as Poisson processes with
 /// exponentially distributed durations.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CellLoad {

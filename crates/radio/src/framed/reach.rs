@@ -84,8 +84,8 @@ mod tests {
         MobilePosition { distance, sites: 2000.0, load, margin: 6.0 }
     }
 
-    /// WC-10: computed by hand, uplink at 1 km without load: 21 dBm - 134.1 dB = -113.1 dBm, 9.9 dB below the noise of -103.2 dBm;
-    /// 65.8 dB of chips a second less 9.9 and 3 dB are 52.9 dB: 196 kbit/s.
+    /// WC-10: computed by hand, uplink at 1 km without load. 21 dBm - 134.1 dB = -113.1 dBm, 9.9 dB below the noise of
+    /// -103.2 dBm. 65.8 dB of chips per second less 9.9 and 3 dB are 52.9 dB: 196 kbit/s.
     #[test]
     fn wc_10_link_budget_by_hand() {
         let up = spot(1000.0, 0.0).budget()[1];

@@ -25,11 +25,11 @@ mod ns {
 /// Meaning of the PCU's datagram for the SGSN.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum GbMessage<'a> {
-    /// The datagram needs no action beside its answer.
+    /// The datagram needs no action except its answer.
     Nothing,
     /// An LLC frame of a mobile: TLLI, octets.
     Frame(u32, &'a [u8]),
-    /// The cell is operational: bucket of the cell, default bucket of its mobiles.
+    /// FLOW-CONTROL-BVC: bucket of the cell, default bucket of its mobiles.
     Cell(Option<Bucket>, Option<Bucket>),
     /// Bucket of a mobile: TLLI, bucket.
     Mobile(u32, Bucket),

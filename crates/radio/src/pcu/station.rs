@@ -61,7 +61,7 @@ pub struct Station {
     begun: bool,
     /// The PCU has terminated.
     pub(super) closed: bool,
-    /// Gb is operational, and the PCU has announced the bucket of the cell.
+    /// Gb is operational: the PCU has sent FLOW-CONTROL-BVC.
     ready: bool,
     bucket: Option<(Bucket, CellBucket)>,
     /// Next block period.
@@ -186,7 +186,7 @@ impl Station {
         }
     }
 
-    /// Transmits the messages on AGCH and PCH whose time has come.
+    /// Transmits the messages on AGCH and PCH that are due by `now`.
     fn broadcast(&mut self, now: Tick) {
         let due: Vec<_> = self.common.extract_if(.., |(at, ..)| *at <= now).collect();
         for (_, is_paging, octets) in due {

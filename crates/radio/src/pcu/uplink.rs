@@ -94,7 +94,7 @@ pub(super) struct Uplink {
     frames: VecDeque<Vec<u8>>,
     /// Number of the oldest frame in `frames`.
     first: u32,
-    /// Frames that have not joined a TBF.
+    /// Frames that RLC has not taken yet.
     waiting: VecDeque<Vec<u8>>,
     /// Packet frames queued during a routing area update; `None` at other times.
     held: Option<Vec<Vec<u8>>>,
@@ -126,7 +126,8 @@ impl Uplink {
         }
     }
 
-    /// Moves undelivered packet frames to `held` and starts queueing new ones there; removes other frames. There is no TBF.
+    /// Moves undelivered packet frames to `held`, also those segmented by RLC, and discards other frames. Later packet
+    /// frames join `held` too. Must be called without a TBF.
     pub(super) fn hold(&mut self) {
         let mut all = self.held.take().unwrap_or_default();
         let Uplink { sender, frames, first, waiting, .. } = self;

@@ -3,7 +3,7 @@
 //!
 //! Order of transmission: first the oldest block reported missing; then a new block while the window is open; then, with
 //! pre-emptive retransmission, unacknowledged blocks, cyclically from V(A) ("idle retransmission" in Gurtov and others
-//! 2002). A report marks a block missing again only after [`SendOptions::hold_off`] since the block's
+//! 2002). A report marks a retransmitted block missing again only when [`SendOptions::hold_off`] has passed since its
 //! last transmission.
 
 use super::bits::{Bits, words_in};
@@ -87,7 +87,7 @@ pub struct ReportEffect {
     pub acknowledged: u32,
     /// Blocks reported missing that will be retransmitted.
     pub missing: u32,
-    /// Number of blocks reported missing and not marked, because the hold-off time since their last transmission runs.
+    /// Blocks reported missing but not marked missing, because the hold-off time after their transmission has not passed.
     pub held_off: u32,
     /// No data are queued and all blocks sent are acknowledged.
     pub all: bool,
