@@ -1,4 +1,4 @@
-//! Countdown value of uplink blocks (3GPP TS 44.060 section 9.3.1, annex F).
+//! Countdown value (CV) of uplink RLC data blocks (3GPP TS 44.060 section 9.3.1, annex F).
 
 /// Countdown value of a block followed by more than BS_CV_MAX block periods of data.
 pub const MANY: u32 = 15;

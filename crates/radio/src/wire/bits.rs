@@ -1,4 +1,4 @@
-//! Bit fields of RLC/MAC messages: most significant bit first as in CSN.1 (3GPP TS 24.007 annex B), least significant
+//! Writer and reader of bit fields in RLC/MAC messages: most significant bit first as in CSN.1 (3GPP TS 24.007 annex B), least significant
 //! first as in EGPRS data blocks (44.060 section 10.0b).
 
 /// Spare padding octet of GSM messages (44.060 section 11).

@@ -1,4 +1,5 @@
-//! Wire formats of GPRS and EGPRS: RLC/MAC blocks, LLC and SNDCP frames, BSSGP and NS PDUs, GSMTAP.
+//! Wire formats of GPRS and EGPRS: RLC/MAC blocks and messages, LLC and SNDCP frames, GMM messages, BSSGP and NS PDUs,
+//! PCUIF, GSMTAP.
 //!
 //! | file | subject | specification |
 //! |---|---|---|
