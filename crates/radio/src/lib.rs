@@ -22,8 +22,8 @@
 //! becomes true or the TBF ends. [`family::combines`] tests whether two transmissions can be combined.
 //!
 //! **Consecutive TBFs.** The LLC queue is a part of the sender and remains after the end of a TBF. `restart(numbering, ..)`
-//! begins with block 0 and segments unacknowledged PDUs again; the caller creates a new receiver. A PDU that was delivered
-//! before and is segmented again is not delivered twice; `restart` reports its token, for the duplicate that LLC has
+//! begins with block 0 and segments unacknowledged PDUs again; the caller creates a new receiver. A PDU that was
+//! delivered before and is segmented again is not delivered twice; `restart` reports its token, for the duplicate that LLC has
 //! to discard.
 //!
 //! ```

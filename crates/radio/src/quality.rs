@@ -117,7 +117,7 @@ pub struct Quality {
     stream: Stream,
     /// Two states: the present state is the bad state.
     bad: bool,
-    /// Two states: last tick of the present state.
+    /// Two states: first tick after the present state.
     until: Tick,
     /// Fading: present value of the Gaussian process.
     gauss: f64,

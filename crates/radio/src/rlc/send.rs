@@ -1,5 +1,5 @@
-//! RLC sender: V(S), V(A), the states of blocks, order of transmission, processing of reports (3GPP TS 44.060 sections 9.1.1 to
-//! 9.1.3, 9.3.2).
+//! RLC sender: V(S), V(A), the states of blocks, order of transmission, processing of reports (3GPP TS 44.060 sections
+//! 9.1.1 to 9.1.3, 9.3.2).
 //!
 //! Order of transmission: first the oldest block reported missing; then a new block while the window is open; then, with
 //! pre-emptive retransmission, unacknowledged blocks, cyclically from V(A) ("idle retransmission" in Gurtov and others

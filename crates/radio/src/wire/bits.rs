@@ -1,5 +1,5 @@
-//! Writer and reader of bit fields in RLC/MAC messages: most significant bit first as in CSN.1 (3GPP TS 24.007 annex B), least significant
-//! first as in EGPRS data blocks (44.060 section 10.0b).
+//! Writer and reader of bit fields in RLC/MAC messages: most significant bit first as in CSN.1 (3GPP TS 24.007 annex
+//! B), least significant first as in EGPRS data blocks (44.060 section 10.0b).
 
 /// Spare padding octet of GSM messages (44.060 section 11).
 pub const FILLER: u8 = 0x2b;
