@@ -1,46 +1,47 @@
-//! BSSGP downlink flow control: the leaky bucket of a mobile's queue in the SGSN (3GPP TS 48.018 section 8.2).
+//! BSSGP downlink flow control: SGSN queue of a mobile with leaky bucket, and bucket of a cell (3GPP TS 48.018 section
+//! 8.2).
 //!
-//! The BSS announces bucket size and leak rate. The SGSN passes a PDU if the bucket has room; otherwise the
-//! PDU waits in the queue behind it, the downlink buffer of a user. Times are computed in logical time, so
-//! that the queue needs no wake-ups. A PDU passes the bucket of its mobile first, then that of the cell
+//! The BSS announces bucket size Bmax and leak rate R. The SGSN sends a PDU if the bucket has room; otherwise the PDU
+//! waits in the SGSN queue, the downlink buffer of the mobile. Departure times are computed in logical time, so
+//! that the queue needs no wake-ups. A PDU must pass the bucket of its mobile, then the bucket of the cell
 //! ([`CellBucket`]).
 
 use base::{Rate, Span, Time};
 use std::collections::VecDeque;
 
-/// Bucket and leak rate.
+/// Parameters of a bucket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bucket {
     /// Bmax, octets.
     pub size: u64,
-    /// R; 0 stops all PDUs.
+    /// R, the leak rate; with 0 no PDU passes a full bucket.
     pub leak: Rate,
 }
 
 impl Bucket {
-    /// A bucket that holds `time` at the leak rate.
+    /// A bucket whose size is the octets that leak in `time`.
     pub fn of(leak: Rate, time: Span) -> Bucket {
         let octets = u128::from(leak.bps() / 8) * u128::from(time.as_nanos()) / 1_000_000_000;
         Bucket { size: octets.min(u128::from(u64::MAX)) as u64, leak }
     }
 }
 
-/// Limits of the SGSN's queue for one mobile, and the Gb interface behind it.
+/// Parameters of a mobile's queue in the SGSN, and of the Gb interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SgsnConfig {
-    /// Flow control; `None`: PDUs pass immediately.
+    /// Flow control; `None`: PDUs pass without delay.
     pub bucket: Option<Bucket>,
-    /// Queue limit, octets.
+    /// Limit of the queue, octets.
     pub octets: Option<u64>,
-    /// Queue limit, PDUs.
+    /// Limit of the queue, PDUs.
     pub pdus: Option<u32>,
-    /// PDU Lifetime: PDUs that have waited longer are discarded.
+    /// PDU Lifetime: PDUs that have waited longer are discarded; `None`: unlimited.
     pub lifetime: Option<Span>,
     /// Rate of the Gb interface; `None`: unlimited.
     pub gb_rate: Option<Rate>,
-    /// BSSGP, network service and lower headers of each PDU on Gb, octets.
+    /// Octets of BSSGP, network service and lower headers on Gb per PDU.
     pub gb_overhead: u32,
-    /// Propagation and processing between SGSN and PCU.
+    /// Propagation and processing delay between SGSN and PCU.
     pub gb_delay: Span,
 }
 
@@ -58,7 +59,7 @@ impl Default for SgsnConfig {
     }
 }
 
-/// An LLC PDU in the SGSN.
+/// An LLC PDU in the SGSN queue.
 #[derive(Clone, Copy, Debug)]
 struct Waiting<T> {
     since: Time,
@@ -66,24 +67,24 @@ struct Waiting<T> {
     token: T,
 }
 
-/// The SGSN's queue of one mobile.
+/// SGSN queue of one mobile.
 #[derive(Clone, Debug)]
 pub struct Sgsn<T> {
     config: SgsnConfig,
     queue: VecDeque<Waiting<T>>,
     octets: u64,
-    /// B, the fill level in octets, and Tp, the time of the last PDU.
+    /// B, the fill level in octets, at the time `passed`.
     fill: f64,
     passed: Time,
     gb_free: Time,
 }
 
-/// Fate of a PDU that leaves the queue.
+/// Result for a PDU that leaves the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PduFate<T> {
-    /// It reaches the PCU at this time.
+    /// The PDU reaches the PCU at this time.
     At(Time, T),
-    /// Its lifetime has expired.
+    /// The PDU's lifetime has expired.
     Expired(T),
 }
 
@@ -102,12 +103,12 @@ impl<T: Copy> Sgsn<T> {
                 .is_none_or(|most| self.queue.len() as u64 + u64::from(pdus) <= u64::from(most))
     }
 
-    /// The BSS announces new parameters; the fill level stays.
+    /// Sets new parameters announced by the BSS; the fill level does not change.
     pub fn announce(&mut self, bucket: Bucket) {
         self.config.bucket = Some(bucket);
     }
 
-    /// Adds a PDU.
+    /// Adds a PDU that arrives at `since`.
     pub fn push(&mut self, since: Time, octets: u32, token: T) {
         self.octets += u64::from(octets);
         self.queue.push_back(Waiting { since, octets, token });
@@ -117,7 +118,7 @@ impl<T: Copy> Sgsn<T> {
     pub fn octets(&self) -> u64 {
         self.octets
     }
-    /// Octets of the next PDU.
+    /// Octets of the first PDU; `None` if the queue is empty.
     pub fn head(&self) -> Option<u32> {
         self.queue.front().map(|w| w.octets)
     }
@@ -125,12 +126,12 @@ impl<T: Copy> Sgsn<T> {
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
-    /// PDUs in the queue.
+    /// Number of PDUs in the queue.
     pub fn len(&self) -> usize {
         self.queue.len()
     }
 
-    /// Time at which the next PDU leaves; `None` if the queue is empty.
+    /// Time at which the next PDU leaves; `None` if the queue is empty, or if the bucket is full and does not leak.
     pub fn next_pass(&self) -> Option<Time> {
         let head = self.queue.front()?;
         let from = head.since.max(self.passed);
@@ -143,12 +144,12 @@ impl<T: Copy> Sgsn<T> {
         if rate <= 0.0 {
             return None;
         }
-        // An empty bucket passes a PDU larger than itself.
+        // A PDU larger than the bucket passes when the bucket is empty.
         let wait = excess.min(self.fill) / rate;
         Some(from.max(self.passed + Span::from_secs_f64(wait)))
     }
 
-    /// The next PDU that leaves by `now`.
+    /// Removes the next PDU if it leaves by `now`: it is sent or has expired.
     pub fn pass(&mut self, now: Time) -> Option<PduFate<T>> {
         let at = self.next_pass().filter(|t| *t <= now)?;
         let head = self.queue.pop_front()?;
@@ -169,7 +170,7 @@ impl<T: Copy> Sgsn<T> {
         Some(PduFate::At(self.gb_free + self.config.gb_delay, head.token))
     }
 
-    /// No PDU could pass until `now`, because the BSS had no room; the bucket leaked meanwhile.
+    /// Moves the earliest departure to `now`, because the BSS had no room before; the bucket leaked meanwhile.
     pub fn hold(&mut self, now: Time) {
         if now > self.passed {
             let leak = self.config.bucket.map_or(0.0, |b| b.leak.bps() as f64 / 8.0);
@@ -178,33 +179,33 @@ impl<T: Copy> Sgsn<T> {
         }
     }
 
-    /// Empties the queue.
+    /// Empties the queue; calls `gone` for each PDU.
     pub fn clear(&mut self, gone: impl FnMut(T)) {
         self.octets = 0;
         self.queue.drain(..).map(|w| w.token).for_each(gone);
     }
 }
 
-/// Bucket of a cell (BVC flow control), which the PDUs of all mobiles pass. Mobiles that find it full queue
-/// in turn, one PDU each.
+/// Bucket of a cell (BVC flow control), which the PDUs of all mobiles must pass. Mobiles that find the bucket full wait
+/// in turn, with one PDU each.
 #[derive(Clone, Debug)]
 pub struct CellBucket {
     bucket: Bucket,
-    /// B, the fill level in octets, and Tp, the time of the last PDU.
+    /// B, the fill level in octets, at the time `passed`.
     fill: f64,
     passed: Time,
-    /// Waiting mobiles, the next one first.
+    /// Mobiles that wait for the bucket, in order.
     turns: VecDeque<u8>,
 }
 
 impl CellBucket {
-    /// An empty bucket.
+    /// An empty bucket with these parameters.
     pub fn new(bucket: Bucket) -> Self {
         CellBucket { bucket, fill: 0.0, passed: Time::ZERO, turns: VecDeque::new() }
     }
 
-    /// Time at which a mobile's PDU passes, between `from` and `now`. If it cannot pass, the mobile queues,
-    /// and the error is the time of the next attempt.
+    /// Time at which a mobile's PDU passes the bucket, between `from` and `now`. If the PDU cannot pass, the mobile joins
+    /// the waiting list, and the error is the time of the next attempt.
     ///
     /// # Errors
     /// The bucket is full, or another mobile waits before this one.
@@ -224,7 +225,7 @@ impl CellBucket {
             if waits.is_none() {
                 self.turns.push_back(mobile);
             }
-            // Behind another mobile in the queue: the next attempt is one block period later.
+            // Behind another mobile in the list: the next attempt is at least one block period later.
             return Err(if first { at } else { at.max(now + crate::tdma::BLOCK) });
         }
         self.leave(mobile);
@@ -234,7 +235,7 @@ impl CellBucket {
         Ok(at)
     }
 
-    /// Removes a mobile from the queue.
+    /// Removes a mobile from the waiting list.
     pub fn leave(&mut self, mobile: u8) {
         self.turns.retain(|m| *m != mobile);
     }
@@ -244,7 +245,7 @@ impl CellBucket {
 mod tests {
     use super::*;
 
-    /// GP-24: mobiles that find the bucket of the cell full pass in turn, at its leak rate together.
+    /// GP-24: mobiles that find the bucket of the cell full pass in turn, with its leak rate in total.
     #[test]
     fn gp_24_bucket_of_the_cell() {
         let mut cell = CellBucket::new(Bucket { size: 1_200, leak: Rate::from_bps(48_000) });
@@ -280,7 +281,7 @@ mod tests {
         all
     }
 
-    /// GP-24: 6000 octets per second and 10 s make a bucket of 60 kB; the excess waits for the leak.
+    /// GP-24: 6000 octets per second and 10 s give a bucket of 60 kB; PDUs beyond it wait for the leak.
     #[test]
     fn gp_24_bucket_and_leak() {
         let bucket = Bucket::of(Rate::from_bps(48_000), Span::from_secs(10));

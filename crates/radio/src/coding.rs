@@ -2,7 +2,7 @@
 //! 43.064, 44.060 section 8.1.1).
 //!
 //! Rates per timeslot follow from the payload and the mean block period of 20 ms ([`crate::tdma`]). Code
-//! rates and block sizes are those of the specification, independent of link quality.
+//! rates and block sizes are constants of the specification; block error rates are in [`crate::quality`].
 
 use base::Rate;
 
@@ -10,7 +10,7 @@ base::named! {
     /// A channel coding scheme.
     #[derive(PartialOrd, Ord)]
     pub enum Scheme {
-        /// GPRS, half-rate code.
+        /// GPRS, code rate 1/2.
         Cs1 = "cs-1",
         /// GPRS, code rate about 2/3.
         Cs2 = "cs-2",
@@ -42,49 +42,49 @@ base::named! {
 base::named! {
     /// A modulation.
     pub enum Modulation {
-        /// One bit a symbol.
+        /// One bit per symbol.
         Gmsk = "gmsk",
-        /// Three bits a symbol.
+        /// Three bits per symbol.
         Psk8 = "8-psk",
     }
 }
 
 base::named! {
-    /// A family of EGPRS schemes whose payloads are multiples of one basic unit (44.060 section 8.1.1).
+    /// EGPRS family: schemes whose payloads are multiples of one basic unit (44.060 section 8.1.1).
     pub enum Family {
-        /// 37 octets; MCS-8 fills units of 34 up to it.
+        /// Basic unit of 37 octets; MCS-8 pads its units of 34 octets.
         A = "a",
-        /// 28 octets.
+        /// Basic unit of 28 octets.
         B = "b",
-        /// 22 octets.
+        /// Basic unit of 22 octets.
         C = "c",
     }
 }
 
-/// The fixed properties of a scheme.
+/// Constants of a coding scheme.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Properties {
     /// RLC data octets of one RLC block, length indicators included.
     pub payload: u16,
-    /// RLC blocks, each with its own BSN and check, in one radio block.
+    /// Number of RLC blocks in a radio block, each with its own BSN and block check sequence.
     pub rlc_blocks: u8,
-    /// Octets of the whole radio block, downlink and uplink, headers included.
+    /// Octets of the radio block, downlink and uplink, headers included.
     pub octets: [u16; 2],
-    /// Modulation of all four bursts.
+    /// Modulation of the four bursts.
     pub modulation: Modulation,
-    /// Family; `None` for GPRS.
+    /// Family; `None` for GPRS schemes.
     pub family: Option<Family>,
-    /// EGPRS RLC/MAC header type 1, 2 or 3; 0 for GPRS.
+    /// EGPRS RLC/MAC header type 1, 2 or 3; 0 for GPRS schemes.
     pub header: u8,
-    /// Code rate of the data part.
+    /// Code rate of the data field.
     pub code_rate: f64,
-    /// Code rate of the header; for GPRS that of the data.
+    /// Code rate of the header; for GPRS schemes equal to `code_rate`.
     pub header_rate: f64,
-    /// Puncturing versions, for incremental redundancy; 1 without it.
+    /// Number of puncturing schemes for incremental redundancy; 1 without incremental redundancy.
     pub puncturings: u8,
-    /// Bursts over which one RLC block is interleaved.
+    /// Number of bursts over which one RLC block is interleaved.
     pub bursts: u8,
-    /// Rate as published tables state it, bit/s: GPRS with 3 octets of header and spare bits, EGPRS without.
+    /// Nominal rate in published tables, bit/s: GPRS with 3 octets of header and spare bits, EGPRS without.
     pub line_bps: u32,
 }
 
@@ -138,7 +138,7 @@ const fn psk8(payload: u16, blocks: u8, down: u16, family: Family, code_rate: f6
     }
 }
 
-/// In the order of [`Scheme`].
+/// Properties in the order of [`Scheme`].
 static PROPERTIES: [Properties; 13] = [
     gprs(20, 9_050, 0.5),
     gprs(30, 13_400, 0.66),
@@ -156,9 +156,9 @@ static PROPERTIES: [Properties; 13] = [
 ];
 
 impl Scheme {
-    /// The schemes of GPRS.
+    /// GPRS schemes, CS-1 to CS-4.
     pub const GPRS: &'static [Scheme] = &[Scheme::Cs1, Scheme::Cs2, Scheme::Cs3, Scheme::Cs4];
-    /// The schemes of EGPRS.
+    /// EGPRS schemes, MCS-1 to MCS-9.
     pub const EGPRS: &'static [Scheme] = &[
         Scheme::Mcs1,
         Scheme::Mcs2,
@@ -171,7 +171,7 @@ impl Scheme {
         Scheme::Mcs9,
     ];
 
-    /// Its fixed properties.
+    /// Constants of the scheme.
     #[inline]
     pub fn properties(self) -> &'static Properties {
         &PROPERTIES[self as usize]
@@ -181,7 +181,7 @@ impl Scheme {
     pub fn payload(self) -> u32 {
         u32::from(self.properties().payload)
     }
-    /// Whether it is a scheme of EGPRS.
+    /// Whether the scheme is an EGPRS scheme.
     #[inline]
     pub const fn is_egprs(self) -> bool {
         self as u8 >= Scheme::Mcs1 as u8
@@ -196,20 +196,20 @@ impl Scheme {
         let p = self.properties();
         Rate::from_bps(u64::from(p.payload) * u64::from(p.rlc_blocks) * 8 * crate::tdma::BLOCKS_PER_SECOND)
     }
-    /// Number within GPRS or EGPRS, from 1.
+    /// Number in the scheme's name, from 1.
     pub const fn number(self) -> u8 {
         if self.is_egprs() { self as u8 - Scheme::Mcs1 as u8 + 1 } else { self as u8 + 1 }
     }
-    /// CS-`number`, or MCS-`number` of EGPRS.
+    /// CS-`number`, or MCS-`number` if `egprs`; `None` for a number that does not exist.
     pub fn numbered(egprs: bool, number: u8) -> Option<Scheme> {
         let all = if egprs { Scheme::EGPRS } else { Scheme::GPRS };
         all.get(usize::from(number).checked_sub(1)?).copied()
     }
-    /// The next more robust scheme of its system.
+    /// The scheme one step slower and more robust, GPRS or EGPRS as this one; `None` for the slowest.
     pub fn lower(self) -> Option<Scheme> {
         Scheme::numbered(self.is_egprs(), self.number() - 1)
     }
-    /// The next faster scheme of its system.
+    /// The scheme one step faster, GPRS or EGPRS as this one; `None` for the fastest.
     pub fn higher(self) -> Option<Scheme> {
         Scheme::numbered(self.is_egprs(), self.number() + 1)
     }
@@ -236,7 +236,7 @@ mod tests {
         assert!(Scheme::EGPRS.iter().all(|s| s.rate().bps() == u64::from(s.properties().line_bps)));
     }
 
-    /// The code rate printed agrees with payload, checks and tail over the coded bits (43.064 table).
+    /// The code rate agrees with payload, check and tail bits over the coded bits (43.064 table).
     #[test]
     fn code_rates_agree_with_payloads() {
         let coded = [372, 372, 372, 372, 1248, 1248, 612, 612, 612];

@@ -1,14 +1,14 @@
 //! EGPRS families: coding schemes for the retransmission of an RLC block, and resegmentation (3GPP TS 44.060
 //! section 8.1.1, tables 8.1.1.1 and 8.1.1.2).
 //!
-//! BSN and content of a block never change. Without resegmentation it is retransmitted with a scheme of equal
-//! payload, which incremental redundancy can combine with earlier receptions. With resegmentation a large
-//! block may be split into two halves of the family's basic unit. GPRS retransmits with the original scheme
+//! BSN and content of a block never change. Without resegmentation the block is retransmitted with a scheme of equal
+//! payload, so that incremental redundancy can combine it with earlier receptions. With resegmentation a large
+//! block may be divided into two halves of the family's basic unit. GPRS retransmits with the original scheme
 //! only.
 
 use crate::coding::Scheme;
 
-/// Scheme of equal payload with a single RLC block: MCS-7 to 5, MCS-8 and 9 to 6 (MCS-8 with padding).
+/// Scheme of equal payload with a single RLC block: MCS-5 for MCS-7, MCS-6 for MCS-8 (with padding) and MCS-9.
 pub fn single(scheme: Scheme) -> Scheme {
     match scheme {
         Scheme::Mcs7 => Scheme::Mcs5,
@@ -17,7 +17,7 @@ pub fn single(scheme: Scheme) -> Scheme {
     }
 }
 
-/// Scheme that carries half of the block: MCS-6, 8, 9 to 3, MCS-5 and 7 to 2, MCS-4 to 1.
+/// Scheme that carries half of a block: MCS-3 for MCS-6, 8 and 9, MCS-2 for MCS-5 and 7, MCS-1 for MCS-4.
 pub fn half(scheme: Scheme) -> Option<Scheme> {
     match scheme {
         Scheme::Mcs4 => Some(Scheme::Mcs1),
@@ -27,16 +27,16 @@ pub fn half(scheme: Scheme) -> Option<Scheme> {
     }
 }
 
-/// Retransmission of a block: scheme, and whether in two halves.
+/// Retransmission of a block: scheme, and whether the block is sent in two halves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ResendScheme {
-    /// The scheme.
+    /// Coding scheme of the retransmission.
     pub scheme: Scheme,
-    /// Each transmission carries one half of the block.
+    /// Resegmentation: each transmission carries one half of the block.
     pub split: bool,
 }
 
-/// Retransmission of a block first sent with `first`, if `wanted` is the present scheme.
+/// Retransmission of a block first sent with `first`; `wanted` is the present scheme, `resegment` permits halves.
 pub fn again(first: Scheme, wanted: Scheme, resegment: bool) -> ResendScheme {
     let whole = |scheme| ResendScheme { scheme, split: false };
     if !first.is_egprs() {
@@ -72,18 +72,18 @@ pub fn again(first: Scheme, wanted: Scheme, resegment: bool) -> ResendScheme {
     })
 }
 
-/// Most robust scheme that carries the whole block.
+/// Most robust scheme that carries a block of `first` as a whole.
 fn lowest_whole(first: Scheme) -> Scheme {
     single(first)
 }
 
-/// Whether two blocks can share a radio block of `scheme`: both payloads equal its payload. A block of MCS-9
-/// can be paired with one of MCS-6, not with one of MCS-8.
+/// Whether a block first sent with `first` can share a radio block of `scheme`: its payload equals the scheme's. A
+/// block of MCS-9 can be paired with a block of MCS-6, not of MCS-8.
 pub fn pairs(scheme: Scheme, first: Scheme) -> bool {
     scheme.is_dual() && scheme.payload() == first.payload()
 }
 
-/// Whether two transmissions of one block can be combined softly: both carry the same coded payload.
+/// Whether a receiver can combine two transmissions of a block: both carry the same coded payload.
 pub fn combines(a: ResendScheme, b: ResendScheme) -> bool {
     a.split == b.split && (a.scheme == b.scheme || a.scheme.payload() == b.scheme.payload())
 }

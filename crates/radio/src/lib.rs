@@ -1,29 +1,29 @@
-//! Radio bearers of GSM networks: channel coding, RLC, MAC, LLC, SNDCP, BSSGP, mobility (3GPP TS 44.060, 44.064,
-//! 44.065, 45.002, 45.003, 48.018).
+//! Radio bearers of mobile networks: GPRS and EGPRS protocol layers, HSCSD, W-CDMA and cdma2000 bearers, a model cell,
+//! cell reselection (3GPP TS 44.060, 44.064, 44.065, 45.002, 45.003, 48.018).
 //!
-//! One engine serves single bearers and networks of cells. They differ in the block error model, which
-//! belongs to the caller, as do the clock and all randomness.
+//! Single bearers and networks of cells use the same protocol code. They differ in the block error model, which the
+//! caller supplies together with clock and random numbers.
 //!
 //! | part | type | role of the caller |
 //! |---|---|---|
 //! | coding schemes | [`coding::Scheme`], [`coding::Properties`] | nothing: data |
-//! | repeats of EGPRS | [`family::again`], [`family::pairs`] | nothing: [`rlc::send::Sender::next`] applies them |
-//! | sending side of a TBF | [`rlc::send::Sender`] | `feed.push(octets, token)` for each LLC PDU; once a block period and timeslot `next(tick, scheme, preempt)` gives a [`rlc::send::RadioBlock`]; `on_report` when a report arrives |
-//! | receiving side | [`rlc::receive::Receiver`] | `take(bsn, part, last)` for each RLC block that arrived, then `sender.feed.deliver(taken.complete, ..)` hands over whole PDUs in order; `report()` when one is due |
-//! | when a report is due | [`rlc::poll::Poller`] | `block(gap, force)` for each block sent (downlink) or received (uplink) |
-//! | countdown, multislot classes, round robin of a timeslot | [`mac`] | queries |
-//! | a PCU that is a program | [`pcu::Station`] | exchanges messages with the program |
-//! | time base | [`tdma`] | steps each [`tdma::BLOCK`] of 20 ms; a [`tdma::Tick`] is their number |
-//! | timers, counters, limits | [`parameters`] | reads the table, or a preset |
+//! | retransmission schemes of EGPRS | [`family::again`], [`family::pairs`] | nothing: [`rlc::send::Sender::next`] applies them |
+//! | sender of a TBF | [`rlc::send::Sender`] | `feed.push(octets, token)` for each LLC PDU; once per block period and timeslot `next(tick, scheme, preempt)` returns a [`rlc::send::RadioBlock`]; `on_report` when a report arrives |
+//! | receiver of a TBF | [`rlc::receive::Receiver`] | `take(bsn, part, last)` for each RLC block that is decoded, then `sender.feed.deliver(taken.complete, ..)` delivers complete PDUs in order; `report()` when a report is due |
+//! | report policy | [`rlc::poll::Poller`] | `block(gap, force)` for each block sent (downlink) or received (uplink) |
+//! | countdown, multislot classes, round robin of a timeslot | [`mac`] | calls the functions |
+//! | cell with a real PCU (osmo-pcu) | [`pcu::Station`] | transfers messages between the station and the program |
+//! | time base | [`tdma`] | one step each [`tdma::BLOCK`] of 20 ms; a [`tdma::Tick`] is the number of the step |
+//! | timers, counters, limits | [`parameters`] | reads the table or a preset |
 //!
-//! **Link quality.** A [`rlc::send::Unit`] has block number, part, attempt and the scheme that fixes its
-//! content. With the radio block's scheme this is the whole input of a link model. Incremental redundancy
-//! belongs to the caller: key the soft memory by `bsn`, and clear it when [`rlc::receive::Receiver::has`]
+//! **Link quality.** A [`rlc::send::Unit`] has block number, part, attempt and the scheme that determines its content.
+//! Together with the radio block's scheme these are all inputs of a link model. Incremental redundancy is a task of
+//! the caller: index the soft memory by `bsn`, and clear it when [`rlc::receive::Receiver::has`]
 //! becomes true or the TBF ends. [`family::combines`] tests whether two transmissions can be combined.
 //!
-//! **Consecutive TBFs.** The LLC queue belongs to the sender and outlives TBFs. `restart(numbering, ..)`
-//! begins with block 0 and segments unacknowledged PDUs again; the receiver is created anew. A PDU delivered
-//! before and segmented again is not delivered twice; `restart` names it, which is the duplicate that LLC has
+//! **Consecutive TBFs.** The LLC queue is a part of the sender and remains after the end of a TBF. `restart(numbering, ..)`
+//! begins with block 0 and segments unacknowledged PDUs again; the caller creates a new receiver. A PDU that was
+//! delivered before and is segmented again is not delivered twice; `restart` reports its token, for the duplicate that LLC has
 //! to discard.
 //!
 //! ```

@@ -1,37 +1,37 @@
-//! SNDCP segmentation and LLC framing of network packets (3GPP TS 44.065 sections 6.7 and 7, 44.064 section 6).
+//! SNDCP segmentation of network packets and sizes of LLC frames (3GPP TS 44.065 sections 6.7 and 7, 44.064 section 6).
 //!
-//! The fragmentation that papers attribute to LLC is done by SNDCP: it cuts a packet so that each segment
+//! The segmentation that papers attribute to LLC is a function of SNDCP: it divides a packet so that each segment
 //! with its header fits into N201 octets. The header of SN-UNITDATA has 4 octets in the first segment and 3
-//! in the others; that of SN-DATA has 3 and 1.
+//! in later segments; the header of SN-DATA has 3 and 1.
 
-/// Octets of LLC around the information field: address 1, control 2 (UI) or 3 (I), FCS 3.
+/// Octets of LLC around the information field of UI frames: address 1, control 2, FCS 3.
 pub const UI_OVERHEAD: u32 = 6;
-/// Octets of LLC around the information field of I frames without bitmap.
+/// Octets of LLC around the information field of I frames without SACK bitmap: address 1, control 3, FCS 3.
 pub const I_OVERHEAD: u32 = 7;
-/// Maximum segments of a packet: SNDCP's segment number has 4 bits.
+/// Maximum number of segments of a packet: the segment number of SNDCP has 4 bits.
 pub const MOST_SEGMENTS: u32 = 16;
 
 base::named! {
-    /// Operation of LLC (44.064 section 4.5).
+    /// Modes of LLC operation (44.064 section 4.5).
     pub enum LlcMode {
-        /// UI frames, SN-UNITDATA: no retransmission and no buffering for it.
+        /// UI frames with SN-UNITDATA: LLC does not retransmit.
         Unacknowledged = "unacknowledged",
-        /// I frames in ABM, SN-DATA: frames are retransmitted after T200.
+        /// I frames in ABM with SN-DATA: LLC retransmits frames after T200.
         Acknowledged = "acknowledged",
     }
 }
 
-/// Sizes of the frames of one packet.
+/// Parameters that determine the frame sizes of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segmentation {
-    /// N201: longest information field.
+    /// N201: maximum length of the information field, octets.
     pub n201: u32,
-    /// Mode, which determines the headers.
+    /// LLC mode, which determines the headers.
     pub mode: LlcMode,
 }
 
 impl Segmentation {
-    /// Header octets of SNDCP in the first and in later segments.
+    /// Header octets of SNDCP in the first segment and in later segments.
     pub const fn sndcp(self) -> (u32, u32) {
         match self.mode {
             LlcMode::Unacknowledged => (4, 3),
@@ -39,7 +39,7 @@ impl Segmentation {
         }
     }
 
-    /// Octets of LLC around each information field.
+    /// Octets of LLC around the information field of each frame.
     pub const fn llc(self) -> u32 {
         match self.mode {
             LlcMode::Unacknowledged => UI_OVERHEAD,
@@ -47,7 +47,7 @@ impl Segmentation {
         }
     }
 
-    /// Octets of the packet in each segment.
+    /// Octets of the packet in each segment, in order.
     pub fn segments(self, packet: u32) -> impl Iterator<Item = u32> {
         let (first, later) = self.sndcp();
         let mut left = packet.max(1);
@@ -64,14 +64,14 @@ impl Segmentation {
         })
     }
 
-    /// Octets of each LLC frame, headers and FCS included.
+    /// Size of each LLC frame in octets, headers and FCS included, in order.
     pub fn frames(self, packet: u32) -> impl Iterator<Item = u32> {
         let (first, later) = self.sndcp();
         let llc = self.llc();
         self.segments(packet).enumerate().map(move |(i, n)| n + llc + if i == 0 { first } else { later })
     }
 
-    /// The largest packet that SNDCP can number.
+    /// Maximum size of a packet, octets: all segments full, limited by the SNDCP segment number.
     pub fn largest(self) -> u32 {
         let (first, later) = self.sndcp();
         self.n201.saturating_sub(first) + (MOST_SEGMENTS - 1) * self.n201.saturating_sub(later)
@@ -86,7 +86,7 @@ mod tests {
         Segmentation { n201, mode }.segments(packet).collect()
     }
 
-    /// GP-23: at 500 octets 1500 octets make four frames, the last of a few octets; 1480 make three.
+    /// GP-23: with N201 500, a packet of 1500 octets has four frames, the last one with 10 octets; 1480 octets have three.
     #[test]
     fn gp_23_segments_of_packets() {
         use LlcMode::Unacknowledged;

@@ -1,58 +1,58 @@
-//! Cell reselection and other interruptions of a bearer: message sequences, durations, losses by direction (3GPP TS
-//! 45.008 section 6.6, 44.060 section 5.5.1, 48.018 section 8.1; Gurtov and others 2002, section IV.C).
+//! Cell reselection of a mobile: message sequence of a cell change, its durations, losses by direction (3GPP TS 45.008
+//! section 6.6, 44.060 section 5.5.1, 48.018 section 8.1; Gurtov and others 2002, section IV.C).
 //!
 //! A cell change is a sequence of instants: decision, synchronisation with system information read, access,
-//! cell update at the SGSN, routing area update, resumed data. Downlink data of the old cell are deleted or
-//! moved by FLUSH-LL; uplink data stay with the mobile.
+//! cell update at the SGSN, routing area update, resumed downlink data. FLUSH-LL deletes or moves the downlink data of
+//! the old cell; uplink data stay in the mobile.
 
 use base::dist::{Dist, Sampler};
 use base::rng::Seed;
 use base::{Span, Time};
 
 base::named! {
-    /// Control of reselection, and assistance of the network.
+    /// Control mode of reselection, and network assistance.
     pub enum ReselectionControl {
-        /// NC0: the mobile decides, whether it moves or not.
+        /// NC0: the mobile decides, also while stationary.
         Autonomous = "autonomous",
-        /// NC2 (network-controlled cell change): no changes of a stationary mobile.
+        /// NC2, network-controlled cell change: a stationary mobile does not change cells.
         Network = "network-controlled",
-        /// NACC: the network sends the system information of the new cell in advance.
+        /// NACC, network assisted cell change: the network sends system information of the new cell in advance.
         Assisted = "network-assisted",
     }
 }
 
 base::named! {
-    /// Extent of a cell change in the network.
+    /// Largest network area that a cell change crosses.
     pub enum Extent {
-        /// Both cells belong to one BSC, which handles the change without the SGSN.
+        /// Both cells belong to one BSC, which changes the cell without the SGSN.
         SameBsc = "same-bsc",
-        /// Another cell of the routing area: cell update.
+        /// The new cell belongs to another BSC of the same routing area: cell update.
         CellUpdate = "cell-update",
-        /// Another routing area of the same SGSN.
+        /// New routing area of the same SGSN: routing area update.
         RoutingArea = "routing-area",
-        /// Another SGSN: the mobile's context moves too.
+        /// New SGSN: routing area update with transfer of the mobile's context.
         InterSgsn = "inter-sgsn",
     }
 }
 
-/// Cell that a mobile camps on. Numbers count cells and areas from the start of the run, from 1.
+/// Serving cell and its areas. Numbers count from 1 in the order in which the mobile reaches them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Camping {
-    /// Cell.
+    /// Number of the cell.
     pub cell: u32,
     /// Base station controller of the cell.
     pub bsc: u32,
-    /// Routing area.
+    /// Number of the routing area.
     pub routing_area: u32,
-    /// SGSN.
+    /// Number of the SGSN.
     pub sgsn: u32,
 }
 
 impl Camping {
-    /// Where every mobile starts.
+    /// Serving cell of every mobile at the start.
     pub const FIRST: Camping = Camping { cell: 1, bsc: 1, routing_area: 1, sgsn: 1 };
 
-    /// The neighbour behind a change of this extent.
+    /// Serving cell after a change of this extent.
     #[must_use]
     pub fn beyond(self, extent: Extent) -> Camping {
         let new = |from: Extent| u32::from(extent as u8 >= from as u8);
@@ -65,37 +65,37 @@ impl Camping {
     }
 }
 
-/// Implementation faults seen in a real network (section IV.C of the study).
+/// Implementation faults observed in a real network (Gurtov and others 2002, section IV.C).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Faults {
-    /// Upper bound of LLC frames that the mobile sends again although the old cell had received them.
+    /// Maximum number of LLC frames that the mobile sends again in the new cell although the old cell had received them.
     pub resent_frames: u8,
-    /// The SGSN sends FLUSH-LL to the new cell.
+    /// The SGSN sends FLUSH-LL to the new cell in place of the old one.
     pub flush_new_cell: bool,
-    /// Outage of LLC data caused by the mobile's dummy LLC frames.
+    /// Duration for which dummy LLC frames of the mobile stop LLC data in the new cell.
     pub dummy_outage: Span,
 }
 
-/// Durations of the components of a cell change, nanoseconds.
+/// Durations of the steps of a cell change, nanoseconds.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Parts {
-    /// FCCH and SCH of the target.
+    /// Reception of FCCH and SCH of the target cell.
     pub synchronise: Dist,
-    /// SI3 and SI13 of the target; with NACC [`Parts::assisted`] applies.
+    /// Reception of SI3 and SI13 of the target cell without NACC.
     pub system_information: Dist,
-    /// System information with NACC.
+    /// Reception of system information with NACC.
     pub assisted: Dist,
     /// Random access in the new cell.
     pub access: Dist,
-    /// Uplink LLC frame to the SGSN.
+    /// Transfer of the uplink LLC frame of the cell update to the SGSN.
     pub cell_update: Dist,
-    /// Exchange of a routing area update.
+    /// Message exchange of a routing area update.
     pub routing_area: Dist,
-    /// Addition for a change of SGSN.
+    /// Additional time for a change of SGSN.
     pub inter_sgsn: Dist,
     /// Location update on a dedicated channel, before the routing area update.
     pub location: Dist,
-    /// Flush, and downlink assignment in the new cell.
+    /// FLUSH-LL, and downlink assignment in the new cell.
     pub resume: Dist,
 }
 
@@ -104,7 +104,7 @@ const fn ms(from: u32, to: u32) -> Dist {
 }
 
 impl Default for Parts {
-    /// Release 97, transfer mode.
+    /// Values of release 97 networks in packet transfer mode.
     fn default() -> Self {
         Parts {
             synchronise: ms(50, 300),
@@ -120,38 +120,38 @@ impl Default for Parts {
     }
 }
 
-/// Times of cell changes.
+/// Start times of cell changes.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Instants {
-    /// Repeated, from start to start, nanoseconds; stationary from the beginning.
+    /// Random intervals from start to start, nanoseconds; the first interval is a residual (stationary) one.
     Every(Dist),
-    /// Listed times.
+    /// List of start times, ascending.
     Listed(Vec<Time>),
 }
 
-/// Mobility of one user.
+/// Cell reselection parameters of one user.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MobilityConfig {
-    /// Times of cell changes; `None`: on triggers only.
+    /// Start times of cell changes; `None`: changes only by triggers.
     pub instants: Option<Instants>,
     /// Control of reselection.
     pub control: ReselectionControl,
-    /// The user is stationary; network control then causes no changes.
+    /// The user is stationary: with network control there are no cell changes.
     pub standing: bool,
-    /// Share of the extents, in the order of [`Extent`].
+    /// Relative probabilities of the extents, in the order of [`Extent`].
     pub extents: [f64; 4],
     /// Share of routing area changes that are also location area changes, without a combined update (network
     /// mode of operation II or III; 23.060 section 6.3.3.1): the mobile does both updates in sequence.
     pub location_area: f64,
     /// Durations of the components.
     pub parts: Parts,
-    /// Outage in place of the sum of components, nanoseconds.
+    /// Duration from decision to resumed data, in place of the sum of components, nanoseconds; the components are scaled.
     pub outage: Option<Dist>,
     /// Probability that access to the new cell fails.
     pub failure: f64,
-    /// Duration of a failed change, nanoseconds.
+    /// Additional duration of a failed change, nanoseconds.
     pub failed: Dist,
-    /// Probability that downlink data of the old cell are deleted; otherwise they are moved.
+    /// Probability that FLUSH-LL deletes the downlink data of the old cell; otherwise the data are moved.
     pub deletes: f64,
     /// Implementation faults.
     pub faults: Faults,
@@ -175,32 +175,32 @@ impl Default for MobilityConfig {
     }
 }
 
-/// One change of cell.
+/// Times and properties of one cell change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Change {
-    /// Extent in the network.
+    /// Largest network area that the change crosses.
     pub extent: Extent,
-    /// The mobile leaves the old cell.
+    /// Time at which the mobile leaves the old cell.
     pub decision: Time,
-    /// System information of the new cell is read.
+    /// Time at which the mobile has read the system information of the new cell.
     pub synchronised: Time,
-    /// Access to the new cell; uplink data flow unless a routing area update comes first.
+    /// Time of access to the new cell; uplink data resume, unless a routing area update comes first.
     pub access: Time,
-    /// The SGSN has the new cell of the mobile.
+    /// Time at which the SGSN learns the new cell.
     pub known: Time,
-    /// The location area is updated; equal to `known` without a location update.
+    /// Time at which the location area is updated; equal to `known` without a location update.
     pub located: Time,
-    /// The routing area is updated; equal to `known` without a routing area update.
+    /// Time at which the routing area is updated; equal to `known` without a routing area update.
     pub updated: Time,
-    /// Downlink data flow.
+    /// Time at which downlink data resume.
     pub resumed: Time,
-    /// Downlink data of the old cell are deleted.
+    /// FLUSH-LL deletes the downlink data of the old cell.
     pub deletes: bool,
-    /// Access to the new cell failed at first.
+    /// The first access to the new cell failed.
     pub failed: bool,
 }
 
-/// Cell changes of a user in a repetition: a function of seed and time, independent of traffic.
+/// Sequence of a user's cell changes in a repetition: a function of seed and time, independent of traffic.
 #[derive(Debug)]
 pub struct Mobility {
     config: MobilityConfig,
@@ -265,13 +265,13 @@ impl Mobility {
         }
     }
 
-    /// Start of the next change.
+    /// Start time of the next change; [`Time::NEVER`] if none is left.
     pub fn next(&self) -> Time {
         self.next
     }
 
-    /// Takes the change that begins at [`Mobility::next`]. Changes do not overlap: the next one begins after
-    /// its end.
+    /// Returns the change that begins at [`Mobility::next`] and draws the start of the next one. Changes do not overlap: the
+    /// next one begins after the end of this one.
     pub fn take(&mut self) -> Change {
         let change = self.change(self.next, None);
         self.next = match &mut self.every {
@@ -282,7 +282,7 @@ impl Mobility {
         change
     }
 
-    /// A triggered change that begins at `t`: to a neighbour of this extent, else to a drawn one.
+    /// A triggered change that begins at `t`. `neighbour`: extent of the change; `None`: the extent is drawn.
     pub fn change(&mut self, t: Time, neighbour: Option<Extent>) -> Change {
         let [sync, si, assisted, access, cell_update, routing_area, inter_sgsn, resume] = &mut self.samplers;
         // Every change takes one draw from each distribution, so that variants of a scenario stay paired.
@@ -337,14 +337,14 @@ impl Mobility {
         Extent::CellUpdate
     }
 
-    /// Implementation faults.
+    /// Implementation faults of the configuration.
     pub fn faults(&self) -> Faults {
         self.config.faults
     }
 }
 
 impl Change {
-    /// The sequence scaled to another duration.
+    /// The change with its duration scaled to `outage`.
     fn scaled(self, outage: Span) -> Change {
         let whole = self.resumed.since(self.decision).as_nanos().max(1);
         let at = |t: Time| {
@@ -362,7 +362,7 @@ impl Change {
         }
     }
 
-    /// The sequence delayed by a failure.
+    /// The change with all steps after the decision delayed by a failed access.
     fn delayed(self, by: Span) -> Change {
         Change {
             synchronised: self.synchronised + by,
@@ -405,7 +405,8 @@ mod tests {
         assert!((mean - 55.0).abs() < 4.0, "{mean}");
     }
 
-    /// GP-29, GP-30, GP-31: a routing area update takes longer, another SGSN longer still, one BSC less.
+    /// GP-29, GP-30, GP-31: a routing area update takes longer than a cell update, a change of SGSN longer than a routing
+    /// area update, a change inside one BSC less.
     #[test]
     fn gp_29_gp_30_gp_31_extents() {
         let mean = |i: usize| {
@@ -421,7 +422,7 @@ mod tests {
     }
 
     /// GP-29: a location update precedes the routing area update in the configured share of routing area
-    /// changes, and shifts no other instant.
+    /// changes, and does not move the steps before it.
     #[test]
     fn gp_29_location_updates() {
         let of = |location_area| {
@@ -447,7 +448,7 @@ mod tests {
         assert!((share - 0.4).abs() < 0.04, "{share}");
     }
 
-    /// GP-33: a failed change takes two minutes more.
+    /// GP-33: a failed change takes two minutes longer.
     #[test]
     fn gp_33_failures() {
         let config = MobilityConfig { instants: every(300.0), failure: 0.1, ..MobilityConfig::default() };
@@ -478,7 +479,7 @@ mod tests {
         );
     }
 
-    /// GP-45: a triggered change begins at its trigger, toward the chosen neighbour, with the draws of any other.
+    /// GP-45: a triggered change begins at its trigger, to the requested extent, with the draws of any other change.
     #[test]
     fn gp_45_forced_change() {
         let forced = |neighbour| {
@@ -498,7 +499,7 @@ mod tests {
         }
     }
 
-    /// GP-45: each kind of neighbour causes its specified changes.
+    /// GP-45: each extent changes its own numbers of the serving cell.
     #[test]
     fn gp_45_places() {
         let of = |extent| {
@@ -509,7 +510,7 @@ mod tests {
         assert_eq!(places, [[2, 1, 1, 1], [2, 2, 1, 1], [2, 2, 2, 1], [2, 2, 2, 2]]);
     }
 
-    /// An outage distribution scales the sequence.
+    /// An outage distribution scales the steps of the change.
     #[test]
     fn outages_can_be_given() {
         let outage = Some(Dist::Uniform(3e9, 15e9));

@@ -1,15 +1,14 @@
-//! Timers, counters and limits of RLC/MAC, LLC, BSSGP and mobility as one table: 3GPP name, default, unit, range.
+//! Table of timers, counters and limits of RLC/MAC, LLC, BSSGP and mobility: 3GPP name, default, unit, range.
 //!
-//! Code, documentation and `williwaw presets` read this table. Defaults are osmo-pcu's where the
-//! specification leaves a range. [`OPENBTS`] and [`VENDOR`] hold other networks' values, so that results do
-//! not rest on one vendor.
+//! Code, documentation and `williwaw presets` use this table. Where the specification permits a range, the default is
+//! osmo-pcu's. [`OPENBTS`] and [`VENDOR`] have the values of other networks, for comparison.
 
 base::named! {
-    /// The unit of a parameter.
+    /// Unit of a parameter.
     pub enum Unit {
         /// Milliseconds.
         Millis = "ms",
-        /// A count.
+        /// A number without unit.
         Count = "",
         /// Octets.
         Octets = "octets",
@@ -18,18 +17,18 @@ base::named! {
     }
 }
 
-/// A parameter.
+/// Entry of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// 3GPP name.
+    /// Name in the 3GPP specification.
     pub name: &'static str,
-    /// Section of the definition.
+    /// Specification and section of the definition.
     pub source: &'static str,
-    /// Default.
+    /// Default value, in `unit`.
     pub default: u32,
-    /// Its unit.
+    /// Unit of the value.
     pub unit: Unit,
-    /// Least and largest value.
+    /// Minimum and maximum value, in `unit`.
     pub range: (u32, u32),
     /// Purpose, in one sentence.
     pub doc: &'static str,
@@ -38,10 +37,10 @@ pub struct Parameter {
 macro_rules! parameters {
     ($($id:ident = $name:literal, $source:literal, $default:literal $unit:ident in $least:literal..=$most:literal, $doc:literal;)+) => {
         base::named! {
-            /// A parameter of the table.
+            /// Parameters of the table, by their 3GPP names.
             pub enum Id { $(#[doc = $doc] $id = $name),+ }
         }
-        /// The table, in the order of [`Id`].
+        /// Table of parameters, in the order of [`Id`].
         pub static TABLE: &[Parameter] = &[$(Parameter {
             name: $name, source: $source, default: $default, unit: Unit::$unit, range: ($least, $most), doc: $doc,
         }),+];
@@ -90,11 +89,11 @@ parameters! {
 }
 
 impl Id {
-    /// Entry in the table.
+    /// Entry of the parameter in [`TABLE`].
     pub fn parameter(self) -> &'static Parameter {
         &TABLE[self as usize]
     }
-    /// Its default.
+    /// Default value of the parameter, in its unit.
     pub fn default_value(self) -> u32 {
         self.parameter().default
     }
@@ -107,10 +106,10 @@ impl Id {
     }
 }
 
-/// Values that another network uses in place of the defaults.
+/// Values of a network that replace the defaults.
 pub type Preset = &'static [(Id, u32)];
 
-/// OpenBTS of February 2021.
+/// Values of OpenBTS, version of February 2021.
 pub static OPENBTS: Preset = &[
     (Id::DlPoll, 10),
     (Id::UlAck, 10),
@@ -124,7 +123,7 @@ pub static OPENBTS: Preset = &[
     (Id::UlDelay, 300),
 ];
 
-/// A commercial network of 2002 by its published parameters: release 97, TBFs released immediately.
+/// Values of a commercial network of 2002, as published: release 97, TBFs released immediately.
 pub static VENDOR: Preset = &[
     (Id::DlPoll, 10),
     (Id::UlAck, 10),
@@ -136,7 +135,7 @@ pub static VENDOR: Preset = &[
     (Id::UlDelay, 0),
 ];
 
-/// Value of a parameter in a preset.
+/// Value of a parameter in a preset; the default if the preset has none.
 pub fn with(preset: Preset, id: Id) -> u32 {
     preset.iter().rev().find(|(i, _)| *i == id).map_or(id.default_value(), |(_, v)| *v)
 }

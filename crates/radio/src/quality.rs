@@ -1,16 +1,15 @@
-//! Link quality of a radio block: block error processes of one bearer direction.
+//! Block error processes of a bearer direction: constant rates, two states, recorded rates, or C/I curves with fading.
 //!
-//! An error rate can be constant, alternate between two states over time, follow a file, or result from C/I
-//! through the average curves of a coding scheme. A fading process correlates neighbouring blocks. Curves:
-//! own link simulation of typical urban profiles, shifted to the reference performance of 3GPP TS 45.005
-//! (about 1 dB).
+//! With C/I, the error rate follows from the average curves of the coding scheme. A fading process correlates
+//! neighbouring blocks. The curves are from a link simulation of typical urban profiles, shifted to the reference
+//! performance of 3GPP TS 45.005 (deviation about 1 dB).
 
 use crate::coding::Scheme;
 use crate::tdma::Tick;
 use base::rng::Stream;
 
 base::named! {
-    /// A channel profile of 3GPP TS 45.005 annex C.
+    /// Channel profile of 3GPP TS 45.005 annex C.
     pub enum Profile {
         /// Typical urban, 3 km/h, without frequency hopping.
         Tu3 = "tu3",
@@ -21,12 +20,12 @@ base::named! {
     }
 }
 
-/// Block error rate over mean C/I as a logistic function in dB: 50 % point and slope.
+/// Block error rate by mean C/I, a logistic function in dB.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Curve {
-    /// C/I at which half of the blocks fail, dB.
+    /// C/I at a block error rate of 50 %, dB.
     pub x50: f64,
-    /// Slope, dB.
+    /// Scale of the logistic function, dB.
     pub s: f64,
 }
 
@@ -34,8 +33,7 @@ const fn curve(x50: f64, s: f64) -> Curve {
     Curve { x50, s }
 }
 
-/// Rows in the order of [`Scheme`], columns in the order of [`Profile`], for the minimum receiver of the
-/// specification.
+/// Curves for the minimum receiver of the specification: rows in the order of [`Scheme`], columns of [`Profile`].
 static CURVES: [[Curve; 3]; 13] = [
     [curve(5.2, 3.65), curve(4.7, 2.43), curve(4.6, 2.02)],
     [curve(6.9, 3.69), curve(7.8, 2.49), curve(7.7, 2.03)],
@@ -64,22 +62,22 @@ impl Curve {
     }
 }
 
-/// A step function of time.
+/// Step function of time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Steps(pub Vec<(Tick, f64)>);
 
 impl Steps {
-    /// Value at a tick; before the first step, the first value.
+    /// Value at a tick; before the first step the value of the first step.
     pub(crate) fn at(&self, now: Tick) -> f64 {
         let i = self.0.partition_point(|(t, _)| *t <= now);
         self.0.get(i.saturating_sub(1)).map_or(0.0, |(_, v)| *v)
     }
 }
 
-/// Block error process of a direction.
+/// Model of block errors in one direction.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Source {
-    /// Constant error rates for data blocks and for control blocks.
+    /// Constant error rates, for data blocks and for control blocks.
     Constant {
         /// Error rate of data blocks.
         data: f64,
@@ -88,43 +86,46 @@ pub enum Source {
     },
     /// Two states with exponentially distributed durations.
     States {
-        /// Error rate of all blocks in the good state.
+        /// Error rate of all blocks in the good state, 0 to 1.
         good: f64,
-        /// Error rate in the bad state.
+        /// Error rate of all blocks in the bad state, 0 to 1.
         bad: f64,
         /// Mean duration of the good state, ticks.
         good_lasts: f64,
         /// Mean duration of the bad state, ticks.
         bad_lasts: f64,
     },
-    /// Error rates from a file, for all schemes.
+    /// Error rates of all blocks over time, from a file.
     Recorded(Steps),
-    /// C/I, constant or from a file, mapped to error rates by the curves of the schemes.
+    /// C/I, constant or from a file; the curves of the schemes give the error rates.
     Interference {
         /// C/I in dB over time.
         c_over_i: Steps,
         /// Channel profile of the curves.
         profile: Profile,
-        /// Receiver gain over the minimum, dB.
+        /// Receiver gain over the minimum receiver, dB.
         gain: f64,
         /// Correlation of the fading from one block period to the next, 0 to below 1.
         correlation: f64,
     },
 }
 
-/// The error process of one direction of one mobile.
+/// State of the block error process in one direction of a mobile.
 #[derive(Clone, Debug)]
 pub struct Quality {
     source: Source,
     stream: Stream,
-    /// For two states: whether the present state is bad, and its last tick.
+    /// Two states: the present state is the bad state.
     bad: bool,
+    /// Two states: first tick after the present state.
     until: Tick,
-    /// For fading: the Gaussian, the tick for which it was drawn, and its quantile.
+    /// Fading: present value of the Gaussian process.
     gauss: f64,
+    /// Fading: tick for which the value was drawn.
     drawn: Option<Tick>,
+    /// Fading: quantile of the value, 0 to 1.
     level: f64,
-    /// Cached error rate of each scheme, with its C/I.
+    /// Cache by scheme: C/I and error rate.
     known: [(f64, f64); 13],
 }
 
@@ -135,7 +136,8 @@ impl Quality {
         Quality { source, stream, bad: false, until: 0, gauss: 0.0, drawn: None, level: 0.0, known }
     }
 
-    /// Draws whether a block of `scheme` is decoded. `control` blocks are CS-1.
+    /// Draws whether a block is decoded at tick `now`. `control`: a control block, with a rate of its own in
+    /// [`Source::Constant`].
     #[inline]
     pub fn decodes(&mut self, now: Tick, scheme: Scheme, control: bool) -> bool {
         match &self.source {
@@ -168,7 +170,7 @@ impl Quality {
         p <= 0.0 || self.stream.uniform() >= p
     }
 
-    /// C/I in dB, for sources with C/I.
+    /// C/I in dB at a tick; `None` for models without C/I.
     pub fn c_over_i(&self, now: Tick) -> Option<f64> {
         match &self.source {
             Source::Interference { c_over_i, .. } => Some(c_over_i.at(now)),
@@ -176,7 +178,7 @@ impl Quality {
         }
     }
 
-    /// Present error rate of data blocks, as far as it is known without a draw.
+    /// Error rate of data blocks at a tick without a draw: fading is ignored, and the two states are not advanced.
     pub fn rate(&mut self, now: Tick, scheme: Scheme) -> f64 {
         match &self.source {
             Source::Constant { data, .. } => *data,
@@ -203,7 +205,7 @@ impl Quality {
         known.1
     }
 
-    /// Advances the two states to `now`.
+    /// Two states: advances to tick `now`.
     fn advance(&mut self, now: Tick) {
         let Source::States { good_lasts, bad_lasts, .. } = self.source else { return };
         while self.until <= now {

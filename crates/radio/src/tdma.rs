@@ -1,52 +1,52 @@
-//! TDMA time base of GSM: frames, multiframes, radio blocks (3GPP TS 45.002).
+//! TDMA time base of GSM: frames, multiframes, radio blocks, block periods of 20 ms as clock ticks (3GPP TS 45.002).
 //!
-//! A radio block takes four TDMA frames on the air, and twelve blocks share a multiframe of 52 frames, so
+//! A radio block takes four TDMA frames on the air, and a multiframe of 52 frames has twelve blocks, so
 //! that a timeslot carries exactly 50 blocks per second. Layers above the physical layer use this mean period
-//! of 20 ms. The exact pattern of frames is used where frame numbers leave the model (captures, a real PCU).
+//! of 20 ms. The exact frame pattern is used only where frame numbers leave the model (captures, a real PCU).
 
 use base::{Span, Time};
 
 /// Radio blocks per timeslot and second.
 pub const BLOCKS_PER_SECOND: u64 = 50;
-/// Mean spacing of radio blocks.
+/// Mean time between the starts of radio blocks on a timeslot.
 pub const BLOCK: Span = Span::from_millis(20);
 /// Time of a radio block on the air: four TDMA frames of 60/13 ms.
 pub const AIR: Span = Span::from_nanos(18_461_538);
-/// TDMA frames in a multiframe.
+/// Number of TDMA frames in a multiframe.
 pub const MULTIFRAME: u32 = 52;
-/// Radio blocks in a multiframe.
+/// Number of radio blocks in a multiframe.
 pub const BLOCKS: u32 = 12;
 /// Modulus of TDMA frame numbers (45.002 section 4.3.3).
 pub const HYPERFRAME: u32 = 2_715_648;
-/// First frame of each radio block within the multiframe.
+/// First TDMA frame of each radio block within the multiframe.
 pub const STARTS: [u32; 12] = [0, 4, 8, 13, 17, 21, 26, 30, 34, 39, 43, 47];
 
-/// Block periods since the start of the run; the clock of RLC and MAC.
+/// Number of a block period from the start of the run; the clock of RLC and MAC.
 pub type Tick = u32;
 
-/// The block period that contains `t`.
+/// Number of the block period that contains `t`.
 pub fn tick_of(t: Time) -> Tick {
     (t.as_nanos() / BLOCK.as_nanos()).min(u64::from(u32::MAX)) as Tick
 }
 
-/// The first block period that starts at or after `t`.
+/// Number of the first block period that starts at or after `t`.
 pub fn next_tick(t: Time) -> Tick {
     t.as_nanos().div_ceil(BLOCK.as_nanos()).min(u64::from(u32::MAX)) as Tick
 }
 
-/// The start of a block period.
+/// Start time of a block period.
 pub fn start_of(tick: Tick) -> Time {
     Time::ZERO + BLOCK.times(u64::from(tick))
 }
 
-/// The TDMA frame number with which a block period begins.
+/// TDMA frame number of the first frame of a block period.
 pub fn frame_of(tick: Tick) -> u32 {
     let frame =
         u64::from(tick / BLOCKS) * u64::from(MULTIFRAME) + u64::from(STARTS[(tick % BLOCKS) as usize]);
     (frame % u64::from(HYPERFRAME)) as u32
 }
 
-/// Ticks that cover `span`, rounded up.
+/// Number of ticks that cover `span`, rounded up.
 pub fn ticks(span: Span) -> u32 {
     span.as_nanos().div_ceil(BLOCK.as_nanos()).min(u64::from(u32::MAX)) as u32
 }

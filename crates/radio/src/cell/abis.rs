@@ -1,18 +1,18 @@
-//! Abis capacity of a cell: bits that the timeslots of one direction may carry in a block period.
+//! Abis capacity of a cell: bit budget of each block period for the timeslots of one direction.
 //!
-//! A radio block takes its octets and [`OVERHEAD`] of a rate that the timeslots share. A block that begins while
-//! capacity is left is sent whole, and the excess is charged to the next period. Unused capacity lapses. With 16
+//! A radio block uses its octets plus [`OVERHEAD`] of a rate that all timeslots share. A block that begins while
+//! capacity is left is sent completely, and the excess is charged to the next period. Unused capacity expires. At 16
 //! kbit/s for each timeslot, CS-1 and CS-2 fit exactly and CS-3 does not, as on 16-kbit/s subchannels (3GPP TS 48.060:
-//! frames of 320 bits; TS 43.064 section 6.5). Sharing departs from fixed subchannels.
+//! frames of 320 bits; TS 43.064 section 6.5). Unlike fixed subchannels, timeslots share unused capacity.
 
 use crate::coding::Scheme;
 use crate::tdma::{BLOCKS_PER_SECOND, Tick};
 use base::Rate;
 
-/// Synchronisation, control and time alignment around each radio block, octets.
+/// Synchronisation, control and time alignment bits of each radio block on Abis, octets.
 const OVERHEAD: u64 = 6;
 
-/// Capacity of one direction, in fiftieths of a bit: the rate in bit/s is the capacity of a block period.
+/// Capacity of one direction, in units of 1/50 bit: a rate in bit/s is the capacity of one block period.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Abis {
     rate: i64,
@@ -26,19 +26,19 @@ impl Abis {
         Abis { rate, left: rate, at: 0 }
     }
 
-    /// Advances to a block period.
+    /// Adds the capacity of block period `n`.
     pub(super) fn begin(&mut self, n: Tick) {
         let periods = i64::from(n.saturating_sub(self.at));
         self.at = n;
         self.left = self.left.saturating_add(self.rate.saturating_mul(periods)).min(self.rate);
     }
 
-    /// Whether a block may be sent.
+    /// Whether capacity is left for a block.
     pub(super) fn is_open(&self) -> bool {
         self.left > 0
     }
 
-    /// Takes the capacity of a block.
+    /// Charges a block of this scheme; `way`: 0 downlink, 1 uplink.
     pub(super) fn take(&mut self, scheme: Scheme, way: usize) {
         let octets = u64::from(scheme.properties().octets[way]) + OVERHEAD;
         self.left -= (octets * 8 * BLOCKS_PER_SECOND) as i64;
@@ -67,7 +67,7 @@ mod tests {
             blocks
         };
         assert_eq!([Scheme::Cs1, Scheme::Cs2].map(sent), [200, 200]);
-        // 8 000 octets a second in blocks of 45 and 59.
+        // 8000 octets per second in blocks of 45 and 59 octets.
         assert_eq!([Scheme::Cs3, Scheme::Cs4].map(sent), [178, 136]);
     }
 }

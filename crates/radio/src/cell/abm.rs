@@ -1,7 +1,8 @@
-//! Acknowledged LLC (ABM): window, T200, repeats of frames (3GPP TS 44.064 section 8.5, 8.9), one direction.
+//! Acknowledged LLC (ABM), one direction: window, T200, retransmission of frames up to N200 times (3GPP TS 44.064
+//! sections 8.5, 8.9).
 //!
-//! The acknowledgement of a frame arrives a fixed time after the frame. A retransmission puts another copy
-//! into the RLC queue, even if RLC still holds the first copy: competing recovery of two layers.
+//! The acknowledgement of a frame arrives a fixed time after the frame. A retransmission puts another copy of the frame
+//! into the RLC queue, even if RLC has not delivered the first copy: both layers recover the same loss.
 
 use super::config::LlcConfig;
 use super::frames::FrameId;
@@ -13,24 +14,24 @@ struct Sent {
     frame: FrameId,
     expires: Time,
     tries: u32,
-    /// Arrival of its acknowledgement.
+    /// Arrival time of the frame's acknowledgement; [`Time::NEVER`] before the frame arrives.
     heard: Time,
 }
 
-/// Actions requested by LLC.
+/// Actions that acknowledged LLC requests from the mobile's bearer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Act {
-    /// First transmission of this frame.
+    /// Send this frame for the first time.
     Send(FrameId),
-    /// Retransmission of this frame.
+    /// Retransmit this frame.
     Repeat(FrameId),
-    /// This frame is abandoned after N200 retransmissions.
+    /// Abandon this frame after N200 retransmissions.
     GiveUp(FrameId),
-    /// This frame is acknowledged and released.
+    /// Release this frame, which is acknowledged.
     Done(FrameId),
 }
 
-/// The sending side of acknowledged LLC.
+/// Sender of acknowledged LLC.
 pub(crate) struct Abm {
     t200: Span,
     n200: u32,
@@ -46,19 +47,19 @@ impl Abm {
         Abm { t200, n200, k: config.k as usize, feedback, waiting: VecDeque::new(), sent: VecDeque::new() }
     }
 
-    /// A new frame.
+    /// Queues a new frame.
     pub(crate) fn push(&mut self, frame: FrameId) {
         self.waiting.push_back(frame);
     }
 
-    /// A frame has arrived at the peer.
+    /// Records the arrival of a frame at the peer; its acknowledgement follows after the feedback time.
     pub(crate) fn arrived(&mut self, frame: FrameId, now: Time) {
         if let Some(sent) = self.sent.iter_mut().find(|s| s.frame == frame) {
             sent.heard = sent.heard.min(now + self.feedback);
         }
     }
 
-    /// The next action due by `now`.
+    /// The next action due by `now`; `None` if no action is due.
     pub(crate) fn act(&mut self, now: Time) -> Option<Act> {
         if let Some(i) = self.sent.iter().position(|s| s.heard <= now) {
             return self.sent.remove(i).map(|s| Act::Done(s.frame));
@@ -81,11 +82,11 @@ impl Abm {
         None
     }
 
-    /// Time of the next action.
+    /// Time of the next acknowledgement or T200 expiry; [`Time::NEVER`] without unacknowledged frames.
     pub(crate) fn next(&self) -> Time {
         self.sent.iter().map(|s| s.heard.min(s.expires)).min().unwrap_or(Time::NEVER)
     }
-    /// Whether it holds no frames.
+    /// Whether no frame is queued or unacknowledged.
     #[cfg(test)]
     fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.sent.is_empty()
@@ -96,7 +97,7 @@ impl Abm {
 mod tests {
     use super::*;
 
-    /// GP-22: frames wait for the window, are repeated after T200 and given up after N200 repeats.
+    /// GP-22: frames wait for the window, are retransmitted after T200 and abandoned after N200 retransmissions.
     #[test]
     fn gp_22_window_repeats_and_giving_up() {
         let config = LlcConfig { k: 2, n200: 1, t200: Span::from_secs(5), ..LlcConfig::default() };

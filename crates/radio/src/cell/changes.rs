@@ -1,4 +1,5 @@
-//! Cell changes and voice calls of a mobile.
+//! Cell changes of a mobile, step by step (access, cell update, FLUSH-LL, routing area update), and voice calls that
+//! suspend its packet service.
 
 use super::display::Camped;
 use super::user::User;
@@ -10,16 +11,16 @@ use base::event::{CellStep, Event};
 use base::packet::DropReason;
 use base::{Span, Time};
 
-/// Delay between resumed data and a FLUSH-LL sent to the new cell by mistake.
+/// Implementation fault: time from resumed data to a FLUSH-LL that is sent to the new cell.
 const WRONG_FLUSH: Span = Span::from_millis(300);
 
-/// A direction without frames for this long before a change counts as idle.
+/// Time without an LLC frame before a change after which a direction counts as idle.
 const QUIET: Span = Span::from_secs(1);
 
-/// A mobile counts as in use until this long after its last LLC frame.
+/// Time after its last LLC frame for which a mobile counts as in use.
 const IN_USE: Span = Span::from_secs(30);
 
-/// Next step of a cell change after `seen`.
+/// Time of the first step of a cell change after `seen`.
 pub(super) fn next_stage(change: &Change, seen: Time) -> Time {
     let wrong = change.resumed + WRONG_FLUSH;
     let all = [
@@ -35,7 +36,7 @@ pub(super) fn next_stage(change: &Change, seen: Time) -> Time {
 }
 
 impl User {
-    /// Whether a step became due within the block period that ends at `t`.
+    /// Whether the time `at` of a step lies in the block period that ends at `t`.
     fn reached(&self, at: Time, t: Time) -> bool {
         at <= t && at + tdma::BLOCK > t
     }
@@ -45,7 +46,7 @@ impl User {
         side.note(t, || Event::Mobility { user, step });
     }
 
-    /// Cell changes, steps of a change in progress, voice calls.
+    /// Starts a cell change or voice call that is due; executes the steps of a change in progress.
     pub(super) fn move_about(&mut self, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
         if self.mobility.next() <= t {
             let change = self.mobility.take();
@@ -59,26 +60,26 @@ impl User {
         }
     }
 
-    /// Begins a cell change that a trigger requests: to a neighbour of this extent, else to a drawn one.
+    /// Starts a cell change that a trigger requests. `neighbour`: extent of the change; `None`: the extent is drawn.
     pub(super) fn force(&mut self, neighbour: Option<Extent>, now: Time, air: &mut Air, side: &mut Side) {
         let change = self.mobility.change(now, neighbour);
         self.leave(change, tdma::next_tick(now), now, air, side);
         (self.due, self.calm) = (tdma::next_tick(now), 0);
     }
 
-    /// The mobile leaves its cell: both TBFs are lost.
+    /// The mobile leaves its cell: both TBFs are lost and data are suspended.
     fn leave(&mut self, change: Change, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
         self.say(side, change.decision, CellStep::Decision);
         if change.failed {
             self.changes[1] += 1;
             self.say(side, change.decision, CellStep::Failed);
         }
-        // Only changes of a mobile in use are counted.
+        // Changes of a mobile that is not in use are not counted.
         let used =
             self.inside() > 0 || change.decision.since(self.down.last_frame.max(self.up.last_frame)) < IN_USE;
         self.changes[0] += u64::from(used);
         for flow in [&mut self.down, &mut self.up] {
-            // For an idle direction the gap begins with the decision.
+            // In an idle direction the gap begins with the decision, otherwise with the last frame.
             let idle = change.decision.since(flow.last_frame) > QUIET;
             flow.gap_from = Some(if idle { change.decision } else { flow.last_frame });
         }
@@ -94,7 +95,7 @@ impl User {
         self.change = Some(change);
     }
 
-    /// Steps of a cell change at `t`.
+    /// Executes the steps of a cell change that are due at `t`.
     fn step_of(&mut self, change: Change, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
         if self.reached(change.synchronised, t) {
             self.say(side, change.synchronised, CellStep::Synchronised);
@@ -104,7 +105,7 @@ impl User {
             self.in_new_cell(change, t);
         }
         if self.reached(change.known, t) {
-            // Cell update: the uplink LLC frame by which the SGSN learns the new cell.
+            // Cell update: from an uplink LLC frame the SGSN learns the new cell.
             self.up.counts.control += 1;
             self.say(side, change.known, CellStep::CellUpdate);
             if change.deletes {
@@ -113,7 +114,7 @@ impl User {
             }
         }
         if change.located > change.known && self.reached(change.located, t) {
-            // Request, authentication both ways, accept (24.008 section 4.4.4).
+            // Location update: request, authentication in both directions, accept (24.008 section 4.4.4).
             self.up.counts.control += 2;
             self.down.counts.control += 2;
             self.say(side, change.located, CellStep::LocationUpdate);
@@ -126,7 +127,7 @@ impl User {
         let change = self.change.unwrap_or(change);
         if self.reached(change.resumed, t) {
             self.say(side, change.resumed, CellStep::Resumed);
-            // The downlink assignment belongs to the change.
+            // The downlink assignment is part of the cell change.
             if self.down.sender.feed.has_data() && self.down.step(DOWNLINK, TbfEvent::Data) {
                 (self.down.until, self.down.full_at) = (n, 1);
             }
@@ -141,7 +142,7 @@ impl User {
         }
     }
 
-    /// The mobile has access to the new cell.
+    /// Access to the new cell, with the configured implementation faults: resent frames, dummy outage.
     fn in_new_cell(&mut self, change: Change, t: Time) {
         let faults = self.mobility.faults();
         for i in 0..usize::from(faults.resent_frames).min(2) {
@@ -152,14 +153,14 @@ impl User {
         }
         let silent = !self.up.sender.feed.has_data() && self.backlog.is_empty();
         if silent && !faults.dummy_outage.is_zero() {
-            // A fault: the dummy LLC frame in the new cell stops the data behind it.
+            // Implementation fault: a dummy LLC frame stops the data queued after it.
             let by = faults.dummy_outage;
             self.suspended = [self.suspended[0].max(t) + by, self.suspended[1].max(t) + by];
             self.change = Some(Change { resumed: change.resumed + by, ..change });
         }
     }
 
-    /// Deletes the PCU's queue for the mobile.
+    /// FLUSH-LL: deletes the PCU's queue of the mobile.
     fn flush(&mut self, t: Time, side: &mut Side) {
         let mut gone = Vec::new();
         let octets = self.down.sender.feed.pdus().filter(|p| !p.delivered).map(|p| p.size).sum();
@@ -172,7 +173,7 @@ impl User {
         }
     }
 
-    /// A voice call starts: both TBFs end, and the SGSN holds the mobile's data.
+    /// A voice call starts: both TBFs are lost, and the SGSN queues the mobile's data until the call ends.
     fn answer(&mut self, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
         let Some(gate) = &mut self.voice else { return };
         let over = gate.open_from(t, t);

@@ -1,4 +1,4 @@
-//! Configuration of a cell and its mobiles as plain data, one value for each vendor option.
+//! Configuration of a cell, its mobiles and its load as plain data: TBFs, RLC, LLC, SGSN, delays, vendor options.
 
 use crate::bssgp::{Bucket, SgsnConfig};
 use crate::coding::Scheme;
@@ -15,37 +15,37 @@ use base::{Rate, Span};
 use path::channel::class::ClassRule;
 
 base::named! {
-    /// Retransmission of unacknowledged blocks that no report has named missing.
+    /// Pre-emptive (idle) retransmission: unacknowledged blocks that no report has marked missing are sent again.
     pub enum IdleRepeat {
         /// Never.
         Never = "never",
-        /// When no other mobile of the timeslot has data.
+        /// When no other mobile of the timeslot has data to send.
         WhenFree = "when-free",
-        /// In turn with the data of other mobiles.
+        /// In round robin with the data of other mobiles.
         Always = "always",
     }
 }
 
-/// RLC and coding of one direction of one mobile.
+/// RLC and channel coding of one direction of a mobile.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DirectionConfig {
-    /// Timeslots wanted.
+    /// Requested number of timeslots.
     pub slots: u8,
-    /// Coding scheme; there is no link adaptation.
+    /// Coding scheme of all blocks; there is no link adaptation.
     pub scheme: Scheme,
     /// RLC mode.
     pub mode: Mode,
     /// Window and sequence number space.
     pub numbering: Numbering,
-    /// Policy of reports.
+    /// Policy of reports (Ack/Nack).
     pub policy: Policy,
     /// Idle retransmission.
     pub idle: IdleRepeat,
-    /// Least time between transmissions of one block.
+    /// Minimum time from a transmission of a block to its being marked missing.
     pub hold_off: Span,
-    /// EGPRS resegmentation: retransmission in halves.
+    /// EGPRS resegmentation: a block may be retransmitted in halves.
     pub resegment: bool,
-    /// Time after which RLC abandons a PDU, and with it the TBF; `None`: never.
+    /// Time after which RLC abandons a PDU, with loss of the TBF; `None`: unlimited.
     pub persistence: Option<Span>,
     /// Block error process.
     pub quality: Source,
@@ -69,22 +69,22 @@ impl DirectionConfig {
     }
 }
 
-/// LLC of one mobile, both directions.
+/// LLC of one mobile, for both directions.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LlcConfig {
-    /// Mode.
+    /// Acknowledged or unacknowledged mode.
     pub mode: LlcMode,
-    /// N201.
+    /// N201: maximum length of the information field, octets.
     pub n201: u32,
-    /// T200.
+    /// T200: time from transmission to retransmission of an unacknowledged frame.
     pub t200: Span,
-    /// N200.
+    /// N200: maximum number of retransmissions of a frame.
     pub n200: u32,
-    /// Window of acknowledged frames.
+    /// k: maximum number of unacknowledged frames.
     pub k: u32,
     /// Time from the arrival of a frame to the arrival of its acknowledgement.
     pub feedback: Span,
-    /// Expiry of T200 also flushes copies in the RLC queue.
+    /// A retransmission first deletes copies of the frame from the RLC queue, with loss of the TBF.
     pub flush: bool,
 }
 
@@ -102,7 +102,7 @@ impl Default for LlcConfig {
     }
 }
 
-/// Timeslots on demand: a TBF starts with one, gains one at high use, loses one at low use.
+/// Timeslots on demand: a TBF starts with one timeslot, gets one more at high use and loses one at low use.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Demand {
     /// Averaging period.
@@ -119,16 +119,16 @@ impl Default for Demand {
     }
 }
 
-/// Delays outside of the radio interface, one way.
+/// Delays and rates outside of the radio interface; delays are one way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Delays {
-    /// From the server side to the SGSN, with GTP from the GGSN.
+    /// From the server side to the SGSN, including GTP from the GGSN.
     pub core: Span,
     /// Rate of Gn between GGSN and SGSN, each direction; `None`: unlimited.
     pub gn_rate: Option<Rate>,
     /// GTP, UDP and IP headers of each packet on Gn, octets.
     pub gn_overhead: u32,
-    /// Abis and PCU processing between radio interface and PCU.
+    /// Abis transmission and PCU processing.
     pub abis: Span,
     /// Processing in the terminal.
     pub terminal: Span,
@@ -145,7 +145,7 @@ pub struct Room {
     pub packets: Option<u32>,
 }
 
-/// Voice calls, during which the mobile has no packet service.
+/// Voice calls of the mobile, which suspend its packet service.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Voice {
     /// Time from the end of a call to the next one, nanoseconds.
@@ -154,49 +154,49 @@ pub struct Voice {
     pub lasts: Dist,
 }
 
-/// Treatment of a traffic class by the bearer.
+/// Traffic class with its own TBF release delay and RLC retransmission.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Traffic {
-    /// Match rule; a packet belongs to the first class that matches.
+    /// Rule that matches packets; a packet belongs to the first class whose rule matches.
     pub rule: ClassRule,
-    /// Time for which TBFs are kept after its packets, downlink and uplink; `None`: the default.
+    /// Delay of TBF release after packets of this class, downlink and uplink; `None`: the delay of [`TbfConfig`].
     pub hold: [Option<Span>; 2],
-    /// Whether RLC retransmits its blocks. If not, a missing block without other data is abandoned.
+    /// Whether RLC retransmits blocks of this class. If false, a missing block that has only such data is abandoned.
     pub repeats: bool,
 }
 
-/// One mobile.
+/// Configuration of one mobile.
 #[derive(Clone, PartialEq, Debug)]
 pub struct UserConfig {
-    /// Key of its random streams.
+    /// Name, the key of the mobile's random streams.
     pub name: String,
-    /// Multislot class.
+    /// Multislot class of the mobile.
     pub class: Class,
-    /// Downlink.
+    /// RLC and coding of the downlink.
     pub down: DirectionConfig,
-    /// Uplink.
+    /// RLC and coding of the uplink.
     pub up: DirectionConfig,
-    /// Timeslots on demand; `None`: all that the class permits.
+    /// Timeslots on demand; `None`: all timeslots that the class permits.
     pub demand: Option<Demand>,
     /// Set-up and release of TBFs.
     pub tbf: TbfConfig,
-    /// Traffic classes with special treatment.
+    /// Traffic classes; packets that match none have the defaults.
     pub traffic: Vec<Traffic>,
-    /// LLC.
+    /// LLC parameters.
     pub llc: LlcConfig,
-    /// SGSN buffer, flow control, Gb.
+    /// SGSN queue, flow control, Gb.
     pub sgsn: SgsnConfig,
-    /// Octets that RLC takes from LLC beyond its window; further PDUs wait in the SGSN.
+    /// Limit of the RLC queue in octets, unsegmented data only; further PDUs wait in the SGSN. `None`: unlimited.
     pub rlc_buffer: Option<u64>,
-    /// Limits of the terminal's buffer.
+    /// Limits of the terminal's uplink buffer.
     pub terminal: Room,
-    /// Delays.
+    /// Delays and rates outside of the radio interface.
     pub delays: Delays,
-    /// Cell reselection.
+    /// Cell reselection parameters.
     pub mobility: MobilityConfig,
-    /// Voice calls.
+    /// Voice calls; `None`: no calls.
     pub voice: Option<Voice>,
-    /// Weight in the round robin of a timeslot.
+    /// Weight in the round robin of a timeslot: multiplies the turn.
     pub weight: u32,
     /// N3105: consecutive unanswered polls after which the downlink TBF is lost.
     pub n3105: u32,
@@ -227,41 +227,41 @@ impl UserConfig {
     }
 }
 
-/// Load of a cell: circuit-switched calls, and further packet users. Both arrive as Poisson processes with
+/// Load of a cell: circuit-switched calls, and packet users without a bearer. Both arrive as Poisson processes with
 /// exponentially distributed durations.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CellLoad {
     /// Offered voice traffic, Erlang.
     pub calls: f64,
-    /// Mean length of a call.
+    /// Mean duration of a call.
     pub call_lasts: Span,
     /// Number of timeslots, from the lowest, that calls cannot take.
     pub reserved: u8,
-    /// Mean number of further packet users with data.
+    /// Mean number of other packet users with data.
     pub users: f64,
-    /// Mean time for which such a user has data.
+    /// Mean time for which one of these users has data.
     pub user_stays: Span,
 }
 
-/// A cell.
+/// Configuration of a cell.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CellConfig {
-    /// Timeslots for packet data (PDCHs).
+    /// Number of timeslots for packet data (PDCHs).
     pub slots: u8,
-    /// Block periods for which a timeslot stays with one mobile.
+    /// Number of consecutive blocks of one mobile in the round robin of a timeslot.
     pub turn: u32,
-    /// BSSGP flow control of the cell, in addition to that of each mobile.
+    /// Bucket of the cell's BSSGP flow control, in addition to the bucket of each mobile; `None`: no limit.
     pub bucket: Option<Bucket>,
-    /// Calls and further packet users of the cell.
+    /// Calls and other packet users of the cell.
     pub load: Option<CellLoad>,
     /// Rate of Abis in each direction, which all timeslots share; `None`: unlimited.
     pub abis: Option<Rate>,
-    /// Its mobiles, at most 32.
+    /// Mobiles of the cell, at most 32.
     pub users: Vec<UserConfig>,
 }
 
 impl CellConfig {
-    /// A cell of eight timeslots.
+    /// A cell with eight timeslots.
     pub fn of(users: Vec<UserConfig>) -> Self {
         CellConfig { slots: 8, turn: 1, bucket: None, load: None, abis: None, users }
     }

@@ -1,8 +1,8 @@
-//! Log of what radio blocks and LLC frames carry, for captures (3GPP TS 44.060, 44.064, 44.065, 48.018).
+//! Capture log of a cell: content of radio blocks, LLC frames and FLUSH-LL (3GPP TS 44.060, 44.064, 44.065, 48.018).
 //!
-//! The model moves sizes and tokens. With this log and the octets of the packets, a capture can encode each
-//! block and frame as on the air, on Gb and at the mobile. [`Content::frames`] maps octets of packets to LLC
-//! frames, [`Content::entries`] maps octets of frames to blocks.
+//! The model transfers sizes and tokens. With this log and the octets of the packets, a capture can encode each
+//! block and frame as transmitted on the radio interface, on Gb and at the mobile. [`Content::frames`] maps octets of
+//! packets to LLC frames, [`Content::entries`] maps octets of frames to blocks.
 
 use super::frames::{FrameId, Frames};
 use crate::coding::Scheme;
@@ -15,50 +15,50 @@ use crate::wire::llc::Numbers;
 use base::Time;
 use base::packet::Packet;
 
-/// An LLC frame.
+/// An LLC frame with its octet range in the packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame {
-    /// Its mobile.
+    /// Index of the mobile.
     pub user: u8,
     /// Packet number in the run.
     pub packet: u64,
-    /// Offset of its first octet in the packet.
+    /// Offset of the frame's first octet in the packet.
     pub from: u32,
-    /// Number of octets of the packet.
+    /// Number of octets of the packet in the frame.
     pub octets: u32,
-    /// Header fields.
+    /// Header fields of the frame and its SNDCP segment.
     pub numbers: Numbers,
 }
 
-/// Octets of an LLC frame in a block.
+/// Octet range of an LLC frame in an RLC block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece {
-    /// Index of [`Content::frames`].
+    /// Index of the frame in [`Content::frames`].
     pub frame: u32,
     /// Offset of the first octet in the frame.
     pub from: u32,
     /// Number of octets.
     pub octets: u32,
-    /// True for the last octets of the frame.
+    /// True if the frame ends with these octets.
     pub ends: bool,
 }
 
 /// An RLC block of a radio block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RlcBlock {
-    /// Its number from the start of the TBF.
+    /// Absolute block sequence number, from the start of the TBF.
     pub bsn: Bsn,
     /// Whole block or half.
     pub part: BlockPart,
     /// Reason of the transmission.
     pub reason: Reason,
-    /// Coding scheme of the first transmission, which fixed the content.
+    /// Coding scheme of the block's first transmission, which determines its content.
     pub first_scheme: Scheme,
-    /// Number of earlier transmissions.
+    /// Number of earlier transmissions of the block.
     pub attempt: u8,
-    /// The final block indicator.
+    /// The block has the final block indicator.
     pub last: bool,
-    /// True with a length indicator of value 0.
+    /// The block has a length indicator of value 0.
     pub zero: bool,
     /// Octets of LLC frames in the block.
     pub pieces: Vec<Piece>,
@@ -76,9 +76,9 @@ pub enum TapPoint {
 /// Content of a log entry.
 #[derive(Clone, Debug)]
 pub enum EntryContent {
-    /// A block with data.
+    /// A data block.
     Data {
-        /// Its coding scheme.
+        /// Coding scheme of the radio block.
         scheme: Scheme,
         /// One or two RLC blocks.
         blocks: Vec<RlcBlock>,
@@ -87,7 +87,7 @@ pub enum EntryContent {
     },
     /// A dummy block.
     Dummy,
-    /// A report.
+    /// A report (Packet Downlink or Uplink Ack/Nack).
     Report {
         /// Whether the report is about EGPRS blocks.
         egprs: bool,
@@ -98,32 +98,32 @@ pub enum EntryContent {
         /// Channel request in a downlink report: octets waiting for the uplink.
         wants: Option<u16>,
     },
-    /// An LLC frame, by its index in [`Content::frames`].
+    /// An LLC frame: observation point, index in [`Content::frames`].
     Frame(TapPoint, u32),
-    /// FLUSH-LL and its acknowledgement: octets that the PCU deleted.
+    /// FLUSH-LL and its acknowledgement: number of octets that the PCU deleted.
     Flush(u32),
 }
 
-/// Log entry: a block on the air, or a frame on Gb or at a mobile.
+/// Log entry: a block on the radio interface, a frame on Gb or at a mobile, or a flush.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// Time; for blocks, the start of the block period.
     pub t: Time,
-    /// The mobile.
+    /// Index of the mobile.
     pub user: u8,
     /// True for uplink.
     pub up: bool,
     /// Timeslot, for blocks.
     pub slot: u8,
-    /// Whether the block was decoded.
+    /// Whether the receiver decoded the block.
     pub arrived: bool,
-    /// For a downlink block with a poll: block periods until the answer.
+    /// Downlink block with a poll: block periods until the reserved uplink block; `None` without a poll.
     pub poll: Option<u32>,
-    /// Content.
+    /// Content of the block or frame.
     pub what: EntryContent,
 }
 
-/// Transmission of a block: mobile, time, timeslot, and whether it is decoded.
+/// Transmission of a block: mobile, direction, timeslot, tick, and whether it is decoded.
 #[derive(Clone, Copy)]
 pub(super) struct BlockSent {
     pub(super) user: u8,
@@ -133,14 +133,14 @@ pub(super) struct BlockSent {
     pub(super) arrived: bool,
 }
 
-/// Last numbers assigned in one direction of a mobile.
+/// Next N(U) or N(S) and next N-PDU number in one direction of a mobile.
 #[derive(Clone, Copy, Default, Debug)]
 struct LastNumbers {
     frames: u32,
     packets: u32,
 }
 
-/// The log of a cell.
+/// Capture log of a cell.
 #[derive(Clone, Debug)]
 pub struct Content {
     frames: Vec<Frame>,
@@ -157,7 +157,7 @@ impl Content {
     pub fn frames(&self) -> &[Frame] {
         &self.frames
     }
-    /// Log entries in the order of execution; times of LLC frames can lie ahead.
+    /// Log entries in the order of execution; times of LLC frames can be later than those of following entries.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -192,7 +192,7 @@ impl Content {
         self.entries.push(Entry { t, user, up, slot: slot as u8, arrived, poll: None, what });
     }
 
-    /// Logs a data block. `keeps`: the TBF continues after its last block.
+    /// Logs a data block. `keeps`: the TBF continues after its last data (no final block indicator).
     pub(super) fn block(
         &mut self,
         sent: BlockSent,

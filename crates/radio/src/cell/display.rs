@@ -1,6 +1,6 @@
-//! Serving cell of a mobile with its TBFs, and the reselection under way, as an engineering mode shows them (GP-45).
+//! Engineering-mode display of a mobile: serving cell, state of its TBFs, cell change in progress (GP-45).
 //!
-//! Reading it changes nothing: it is the state after the last block period that was executed.
+//! [`Cell::display`] returns the state after the last executed block period and changes nothing.
 
 use super::Cell;
 use super::tbf_direction::TbfDirection;
@@ -9,12 +9,12 @@ use crate::mac::tbf::TbfState;
 use crate::mobility::{Camping, Change};
 use base::Time;
 
-/// Where a mobile camps: each place with the time since when.
+/// Serving cells before and after the last cell change, each with its start time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Camped {
-    /// Before the last change.
+    /// Serving cell before the last change.
     pub(super) from: (Camping, Time),
-    /// After it; the time is that of access to the new cell.
+    /// Serving cell after the last change; its start time is the access to the cell.
     pub(super) to: (Camping, Time),
 }
 
@@ -22,40 +22,40 @@ impl Camped {
     pub(super) const FIRST: Camped =
         Camped { from: (Camping::FIRST, Time::ZERO), to: (Camping::FIRST, Time::ZERO) };
 
-    /// The place at `t`, which is not before that of `from`.
+    /// Serving cell at `t` with its start time; `t` is not before the start time of `from`.
     pub(super) fn at(&self, t: Time) -> (Camping, Time) {
         if t >= self.to.1 { self.to } else { self.from }
     }
 }
 
-/// One direction of a bearer.
+/// Display values of one direction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TbfDisplay {
-    /// State of its TBF.
+    /// State of the TBF.
     pub state: TbfState,
-    /// Timeslots of the TBF; 0 without one.
+    /// Number of timeslots of the TBF; 0 without a TBF.
     pub slots: u8,
-    /// Coding scheme of data.
+    /// Coding scheme of data blocks.
     pub scheme: Scheme,
-    /// C/I in dB, where block errors follow from it.
+    /// C/I in dB; `None` if block errors do not depend on C/I.
     pub c_over_i: Option<f64>,
 }
 
-/// Values on the display of a mobile.
+/// Display values of a mobile.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Display {
     /// Serving cell.
     pub place: Camping,
-    /// Since when the mobile has it.
+    /// Start time of the serving cell.
     pub since: Time,
-    /// Downlink and uplink.
+    /// TBFs, downlink and uplink.
     pub ways: [TbfDisplay; 2],
-    /// Change of cell under way, and the place it leads to.
+    /// Cell change in progress, and its target cell.
     pub change: Option<(Change, Camping)>,
 }
 
 impl Cell {
-    /// Values on the display of a mobile at `now`.
+    /// Display values of a mobile at `now`; `None` for an unknown mobile.
     pub fn display(&self, user: usize, now: Time) -> Option<Display> {
         let user = self.users.get(user)?;
         let (place, since) = user.camped.at(now);

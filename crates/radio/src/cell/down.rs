@@ -1,4 +1,5 @@
-//! Downlink blocks: data, dummy blocks, polls, uplink reports.
+//! Downlink radio blocks: RLC data with polls, dummy blocks that keep a TBF, Packet Uplink Ack/Nack, delivery of complete
+//! LLC frames.
 
 use super::config::IdleRepeat;
 use super::content::BlockSent;
@@ -14,12 +15,12 @@ use base::Time;
 use base::event::{BlockUse, Event};
 use base::packet::DropReason;
 
-/// Number of a coding scheme in events: CS-n as n, MCS-n as 10 + n.
+/// Number of a coding scheme in events: n for CS-n, 10 + n for MCS-n.
 pub(super) fn scheme_number(scheme: Scheme) -> u8 {
     scheme.number() + if scheme.is_egprs() { 10 } else { 0 }
 }
 
-/// Purpose of a block in events.
+/// Purpose of a data block in events.
 pub(super) fn purpose(reason: Reason) -> BlockUse {
     match reason {
         Reason::New => BlockUse::New,
@@ -29,13 +30,13 @@ pub(super) fn purpose(reason: Reason) -> BlockUse {
 }
 
 impl User {
-    /// Priority of the mobile for a downlink block; `None` without anything to send.
+    /// Scheduling priority of the mobile for a downlink block, 3 the highest; `None` if the mobile has no block to receive.
     #[inline]
     pub(super) fn down_priority(&self, n: Tick, slot: usize) -> Option<u8> {
         let d = &self.down;
         match d.state {
             TbfState::Active if d.sender.has_work() => Some(3),
-            // A pending poll needs a block on a timeslot where the mobile can answer.
+            // A pending poll needs a timeslot on which the mobile can answer.
             TbfState::Active if self.poll_due && d.sender.is_pending() && self.answers_on(slot) => Some(3),
             TbfState::Active if d.sender.is_pending() => match d.idle {
                 IdleRepeat::Never => (self.polls == 0 && d.may_repeat(n)).then_some(2),
@@ -55,7 +56,7 @@ impl User {
         (first..first + usize::from(self.up.granted)).contains(&slot)
     }
 
-    /// Delivers frames whose blocks are complete.
+    /// Delivers the LLC frames whose blocks are all before `complete`.
     #[inline]
     pub(super) fn deliver(&mut self, direction: Direction, complete: u32, t: Time, side: &mut Side) {
         let flow = if direction == Direction::Up { &self.up } else { &self.down };
@@ -90,7 +91,7 @@ impl User {
     }
 }
 
-/// Records the event of a block.
+/// Records the event of a data block.
 pub(super) fn note(
     side: &mut Side,
     user: u8,
@@ -112,7 +113,7 @@ pub(super) fn note(
     });
 }
 
-/// Records the event of a block without data.
+/// Records the event of a block without RLC data.
 pub(super) fn note_empty(
     side: &mut Side,
     user: u8,
@@ -134,7 +135,7 @@ pub(super) fn note_empty(
     });
 }
 
-/// Sends a downlink block of a mobile on a timeslot; returns its coding scheme.
+/// Sends a downlink block to a mobile on a timeslot; returns the block's coding scheme.
 #[inline]
 pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize, n: Tick) -> Scheme {
     air.down[slot].used += 1;
@@ -190,7 +191,7 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
     block.scheme
 }
 
-/// Sends a dummy block, which keeps a TBF, with a poll, so that the mobile can request an uplink TBF.
+/// Sends a dummy block, which keeps the TBF, with a poll: in its answer the mobile can request an uplink TBF.
 fn empty(user: &mut User, air: &mut Air, side: &mut Side, slot: usize, n: Tick) {
     let d = &mut user.down;
     d.counts.dummy += 1;
@@ -203,8 +204,8 @@ fn empty(user: &mut User, air: &mut Air, side: &mut Side, slot: usize, n: Tick) 
     side.content(|log| log.polled(reserved));
 }
 
-/// Reserves an uplink block for a report and returns its delay in block periods. `heard`: the mobile decoded
-/// the poll. Without a free block the poll waits for the next downlink block.
+/// Reserves an uplink block for the answer to a poll; returns the delay in block periods. `heard`: the mobile decoded
+/// the poll. `None` if no block is free; the poll then remains due.
 fn poll(user: &mut User, air: &mut Air, slot: usize, n: Tick, heard: bool) -> Option<u32> {
     let at = air.reserve(slot, n, Reservation { of: user.me + 1, heard })?;
     user.polls += 1;
@@ -212,7 +213,7 @@ fn poll(user: &mut User, air: &mut Air, slot: usize, n: Tick, heard: bool) -> Op
     Some(at - n)
 }
 
-/// Sends the first waiting control block of a timeslot: an uplink report.
+/// Sends the first queued control block of a timeslot, a Packet Uplink Ack/Nack.
 pub(super) fn control(users: &mut [User], air: &mut Air, side: &mut Side, slot: usize, n: Tick) {
     let Some(control) = air.dequeue(slot) else { return };
     air.down[slot].used += 1;
@@ -233,7 +234,7 @@ pub(super) fn control(users: &mut [User], air: &mut Air, side: &mut Side, slot: 
     if arrived {
         user.up.reports.push_back((n + 1, report));
     } else if report.last {
-        // The final report is repeated until the mobile acknowledges it (N3103).
+        // The final report is sent again if the mobile did not decode it (N3103).
         user.ask_report(air, n + 5);
     }
 }

@@ -1,4 +1,4 @@
-//! Network element of a model cell: two ports for each mobile, downlink even, uplink odd.
+//! Network element of a model cell: two ports for each mobile (downlink even, uplink odd), triggers of reselection.
 
 use super::content::Content;
 use super::{Cell, Direction, tdma};
@@ -8,21 +8,21 @@ use base::packet::Packet;
 use base::{Span, Time};
 use path::{Cx, Element, Port, Signal};
 
-/// Delay of a tick's execution after its nominal time, so that packets that arrive at this time take part in
+/// Delay of a tick's execution after its start, so that packets that arrive at the start take part in the tick.
 /// it.
 const AFTER: Span = Span::from_nanos(1);
 
-/// Port of packets to a mobile: entry at the core side, exit at the mobile.
+/// Downlink port of a mobile: packets enter from the core network and leave at the mobile.
 pub const fn down(user: u16) -> Port {
     Port(2 * user)
 }
-/// Port of packets from a mobile: entry at the mobile, exit at the core side.
+/// Uplink port of a mobile: packets enter at the mobile and leave to the core network.
 pub const fn up(user: u16) -> Port {
     Port(2 * user + 1)
 }
 
 impl Cell {
-    /// Reads which event categories are recorded.
+    /// Updates which event categories are recorded.
     #[inline(always)]
     fn listen(&mut self, cx: &Cx<'_>) {
         self.side.log = cx.records(Category::Radio);
@@ -40,11 +40,11 @@ impl Cell {
         }
     }
 
-    /// Emits packets that have left the bearer, records events, ends dropped packets.
+    /// Emits packets that have left the bearer, records events and ends dropped packets.
     #[inline(always)]
     fn settle(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
-        // Most ticks leave these lists empty; the test is cheaper than draining.
+        // Most ticks have neither drops nor events; the test costs less than draining.
         if !self.side.drops.is_empty() || !self.side.events.is_empty() {
             self.report_effects(cx);
         }
@@ -59,7 +59,7 @@ impl Cell {
         self.side.events.drain(..).for_each(|(t, event)| cx.record(Category::Radio, t, || event));
     }
 
-    /// Forwards the packets that leave by `now`.
+    /// Forwards the packets that leave the bearer by `now`.
     #[inline(never)]
     fn forward_out(&mut self, cx: &mut Cx<'_>, now: Time) {
         for (i, user) in self.users.iter_mut().enumerate() {
@@ -98,12 +98,12 @@ impl Element for Cell {
     }
 
     fn next_exit(&self) -> Time {
-        // A block that starts now is complete after its air time.
+        // A block that starts now is complete after its time on the air.
         let tick = self.next.map_or(Time::NEVER, |n| tdma::start_of(n) + tdma::AIR);
         tick.min(self.side.out_at)
     }
 
-    /// Triggers a reselection of the mobile with this number: state 0 draws the neighbour, state n chooses the nth
+    /// Triggers a reselection of a mobile, selected by number: state 0 draws the neighbour, state n selects the nth
     /// [`Extent`].
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
         let Signal::State { machine, state } = signal else { return };
@@ -126,7 +126,7 @@ impl Element for Cell {
 }
 
 impl Cell {
-    /// Executes the ticks before `now`; a packet that arrives at the time of a tick takes part in it.
+    /// Executes the ticks before `now`; a packet that arrives at the start of a tick takes part in the tick.
     fn catch_up_before(&mut self, now: Time) {
         while let Some(n) = self.next.filter(|n| tdma::start_of(*n) < now) {
             self.tick(n);

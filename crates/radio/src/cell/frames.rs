@@ -1,22 +1,22 @@
-//! Packets inside a bearer and the LLC frames that carry them: a slab each, reassembly, fates.
+//! Packets in a bearer and the LLC frames that carry these packets: slab storage, reassembly, delivery or loss.
 //!
-//! A packet leaves the bearer when all its frames have arrived, and ends with its first lost frame. A frame
-//! exists while a queue or acknowledged LLC holds it.
+//! A packet is delivered when all its frames have arrived, and ends with its first lost frame. A frame is stored while a
+//! queue or acknowledged LLC refers to it.
 
 use base::Time;
 use base::packet::Packet;
 
-/// Number of a frame.
+/// Index of a frame in its slab.
 pub(crate) type FrameId = u32;
 
 #[derive(Clone, Copy)]
 struct PacketEntry {
     packet: Packet,
-    /// Number of frames that have not arrived.
+    /// Number of the packet's frames that have not arrived.
     missing: u16,
-    /// Number of frames that exist.
+    /// Number of the packet's frames in storage.
     frames: u16,
-    /// The packet ended, by the loss of a frame.
+    /// The packet ended by the loss of a frame.
     ended: bool,
 }
 
@@ -24,25 +24,25 @@ struct PacketEntry {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     held: u32,
-    /// Octets, headers included.
+    /// Size in octets, headers and FCS included.
     pub(crate) octets: u32,
-    /// True once it has arrived.
+    /// True once the frame has arrived.
     pub(crate) delivered: bool,
-    /// Number of queues and state machines that hold it.
+    /// Number of queues and state machines that refer to the frame.
     holders: u8,
-    /// Time of its entry into RLC.
+    /// Time at which the frame entered RLC.
     pub(crate) since: Time,
-    /// It carries user data; false for a retransmission by a faulty mobile.
+    /// The frame carries user data; false for a duplicate sent by a mobile with an implementation fault.
     pub(crate) genuine: bool,
-    /// Its index in the content log.
+    /// Index of the frame in the content log.
     pub(crate) serial: u32,
-    /// Index of its traffic class; an index beyond the last class means no class.
+    /// Index of the frame's traffic class; an index beyond the last class means no class.
     pub(crate) traffic: u8,
-    /// RLC abandoned one of its blocks.
+    /// RLC abandoned a block with octets of the frame.
     pub(crate) spoiled: bool,
 }
 
-/// A slab with a free list.
+/// Storage of values by index, with a list of free indexes.
 struct Slab<T> {
     all: Vec<T>,
     free: Vec<u32>,
@@ -63,7 +63,7 @@ impl<T: Copy> Slab<T> {
 pub(crate) struct Frames {
     held: Slab<PacketEntry>,
     frames: Slab<Frame>,
-    /// Number of packets inside that have not ended.
+    /// Number of packets in the bearer that have not ended.
     inside: usize,
 }
 
@@ -76,12 +76,12 @@ impl Frames {
         }
     }
 
-    /// Number of packets inside.
+    /// Number of packets in the bearer that have not ended.
     pub(crate) fn inside(&self) -> usize {
         self.inside
     }
 
-    /// Adds a packet and creates its frames with one holder each. Their indexes in the content log start at
+    /// Adds a packet and creates its frames, each with one reference. Their indexes in the content log start at
     /// `serial`.
     pub(crate) fn take(
         &mut self,
@@ -106,25 +106,25 @@ impl Frames {
         }
     }
 
-    /// A frame.
+    /// Frame by index.
     pub(crate) fn get(&self, id: FrameId) -> &Frame {
         &self.frames.all[id as usize]
     }
-    /// A frame, mutable.
+    /// Frame by index, mutable.
     pub(crate) fn get_mut(&mut self, id: FrameId) -> &mut Frame {
         &mut self.frames.all[id as usize]
     }
-    /// The packet of a frame.
+    /// Packet of a frame.
     pub(crate) fn packet(&self, id: FrameId) -> &Packet {
         &self.held.all[self.frames.all[id as usize].held as usize].packet
     }
 
-    /// Adds a holder to a frame.
+    /// Adds a reference to a frame.
     pub(crate) fn hold(&mut self, id: FrameId) {
         self.frames.all[id as usize].holders += 1;
     }
 
-    /// Removes a holder from a frame.
+    /// Removes a reference from a frame; without references the frame is deleted.
     pub(crate) fn release(&mut self, id: FrameId) {
         let frame = &mut self.frames.all[id as usize];
         frame.holders -= 1;
@@ -140,7 +140,7 @@ impl Frames {
         }
     }
 
-    /// A frame has arrived; returns its packet if the packet is complete.
+    /// Records the arrival of a frame; returns its packet if the packet is complete.
     pub(crate) fn arrived(&mut self, id: FrameId) -> Option<Packet> {
         let frame = &mut self.frames.all[id as usize];
         frame.delivered = true;
@@ -154,7 +154,7 @@ impl Frames {
         Some(h.packet)
     }
 
-    /// A frame is lost; returns its packet if the packet ends with it.
+    /// Records the loss of a frame; returns its packet if the packet ends with this loss.
     pub(crate) fn lost(&mut self, id: FrameId) -> Option<Packet> {
         let frame = &self.frames.all[id as usize];
         if frame.delivered || !frame.genuine {
@@ -169,7 +169,7 @@ impl Frames {
         Some(h.packet)
     }
 
-    /// A duplicate of an arrived frame, which only uses air time.
+    /// Adds a duplicate of an arrived frame, which uses air time and delivers nothing.
     pub(crate) fn copy(&mut self, octets: u32, packet: Packet, serial: u32) -> FrameId {
         let held = self.held.put(PacketEntry { packet, missing: 0, frames: 1, ended: true });
         let since = Time::ZERO;

@@ -1,4 +1,5 @@
-//! Path of packets outside of the radio interface: core network, SGSN queue, Gb, terminal, cable.
+//! Path of packets outside of the radio interface: core network (Gn), SGSN queue with flow control, Gb, terminal and
+//! cable.
 
 use super::content::TapPoint;
 use super::user::{User, llc};
@@ -9,7 +10,7 @@ use base::packet::{DropReason, Packet};
 use base::{Span, Time};
 
 impl User {
-    /// A packet for the mobile enters; returns its arrival time at the SGSN.
+    /// A packet for the mobile enters the core network; returns its arrival time at the SGSN.
     pub(super) fn enter_down(&mut self, packet: Packet, now: Time, side: &mut Side) -> Time {
         self.down.counts.offered += u64::from(packet.size);
         let at = self.beyond_gn(&packet, now, 0);
@@ -18,7 +19,7 @@ impl User {
         at
     }
 
-    /// A packet from the terminal enters; returns the time at which it can be sent.
+    /// A packet enters the terminal's uplink buffer or is dropped; returns the time at which it can be sent.
     pub(super) fn enter_up(&mut self, packet: Packet, now: Time, side: &mut Side) -> Time {
         let octets = u64::from(packet.size);
         self.up.counts.offered += octets;
@@ -45,11 +46,11 @@ impl User {
         now
     }
 
-    /// Advances core, SGSN and Gb to `now`.
+    /// Advances core network, SGSN queue and Gb to `now`.
     #[inline]
     pub(super) fn advance_down(&mut self, now: Time, side: &mut Side) {
         let front = [self.core.front().map(|(t, _)| *t), self.sgsn_next, self.pcu.front().map(|(t, _)| *t)];
-        // Few block periods find something due here.
+        // In most block periods no packet or PDU moves here.
         if self.sgsn_held > now || front.into_iter().any(|at| at.is_some_and(|t| t <= now)) {
             self.advance_stages(now, side);
         }
@@ -64,7 +65,7 @@ impl User {
         self.pass(now, side);
     }
 
-    /// A packet reaches the SGSN.
+    /// Queues a packet that reaches the SGSN, as LLC PDUs, or drops it.
     fn admit(&mut self, at: Time, packet: Packet, side: &mut Side) {
         let (mut pdus, mut octets) = (0, 0);
         self.segmentation
@@ -85,7 +86,7 @@ impl User {
         self.sgsn_next = self.sgsn.next_pass();
     }
 
-    /// Lets the SGSN pass PDUs up to `now`, and the PCU accept them.
+    /// Sends PDUs of the SGSN queue that may leave by `now`, and moves PDUs from Gb into the PCU.
     pub(super) fn pass(&mut self, now: Time, side: &mut Side) {
         if self.sgsn_held > now {
             self.leave_turn(side);
@@ -93,7 +94,7 @@ impl User {
         }
         while self.sgsn_next.is_some_and(|t| t <= now) {
             let queued = self.down.sender.feed.waiting();
-            // Until the SGSN learns of a cell change it keeps sending at the leak rate to the old cell.
+            // Until the SGSN learns of a cell change it sends to the old cell, limited by the leak rate only.
             let left = self.change.is_some_and(|c| now < c.known);
             if !left && self.rlc_buffer.is_some_and(|most| queued >= most) {
                 self.gated = true;
@@ -131,14 +132,14 @@ impl User {
         self.take_from_gb(now, side);
     }
 
-    /// Removes the mobile from the queue of the cell's bucket.
+    /// Removes the mobile from the waiting list of the cell's bucket.
     fn leave_turn(&self, side: &mut Side) {
         if let Some(cell) = &mut side.bucket {
             cell.leave(self.me);
         }
     }
 
-    /// Frames that have crossed Gb join the PCU's queue.
+    /// Moves frames that have crossed Gb into the RLC queue of the PCU.
     fn take_from_gb(&mut self, now: Time, side: &mut Side) {
         while let Some((t, id)) = self.pcu.front().copied().filter(|(t, _)| *t <= now) {
             self.pcu.pop_front();
@@ -153,7 +154,7 @@ impl User {
         }
     }
 
-    /// Time at which an uplink packet, complete at the PCU at `t`, leaves the core.
+    /// Time at which an uplink packet that is complete at the PCU at `t` leaves the core network.
     pub(super) fn beyond_gb(&mut self, packet: &Packet, t: Time) -> Time {
         let start = t.max(self.gb_up_free);
         let octets = u64::from(packet.size + self.gb.gb_overhead);
@@ -161,7 +162,7 @@ impl User {
         self.beyond_gn(packet, self.gb_up_free + self.gb.gb_delay, 1)
     }
 
-    /// Time at which a packet that enters Gn at `t`, down or up, leaves the core network.
+    /// Time at which a packet that enters Gn at `t` leaves the core network; `way`: 0 downlink, 1 uplink.
     fn beyond_gn(&mut self, packet: &Packet, t: Time, way: usize) -> Time {
         let Some(rate) = self.delays.gn_rate else { return t + self.delays.core };
         let octets = u64::from(packet.size + self.delays.gn_overhead);
@@ -169,7 +170,7 @@ impl User {
         self.gn_free[way] + self.delays.core
     }
 
-    /// Time at which a downlink packet, complete at the mobile at `t`, leaves the terminal.
+    /// Time at which a downlink packet that is complete at the mobile at `t` leaves the cable.
     pub(super) fn beyond_cable(&mut self, packet: &Packet, t: Time) -> Time {
         let start = (t + self.delays.terminal).max(self.cable_free);
         let cable = self.delays.cable;

@@ -1,8 +1,8 @@
-//! Load of a cell beside its mobiles: circuit-switched calls on timeslots (M/M/n loss system), and further
-//! packet users that share the timeslots (M/M/infinity).
+//! Load of a cell in addition to its mobiles: circuit-switched calls on timeslots (M/M/n loss system), and packet users
+//! that share the timeslots (M/M/infinity).
 //!
-//! A call takes the highest free timeslot that is not reserved for packet data; without one it is blocked.
-//! Packet users spread evenly over the timeslots without a call, and each sends one block in its turn.
+//! A call takes the highest free timeslot that is not reserved for packet data; without such a timeslot it is blocked.
+//! Packet users spread evenly over the timeslots without a call; each sends one block in turn.
 
 use super::Air;
 use super::config::CellLoad;
@@ -11,16 +11,16 @@ use crate::crowd::Crowd;
 use crate::tdma::Tick;
 use base::rng::Seed;
 
-/// State of the cell's load.
+/// State of the additional load.
 pub(super) struct Load {
     calls: Crowd,
-    /// End of the call on each timeslot.
+    /// By timeslot: end of the call.
     until: Vec<Tick>,
     reserved: usize,
     others: Crowd,
-    /// Departure time of each further packet user.
+    /// Departure time of each packet user.
     stays: Vec<Tick>,
-    /// By direction and timeslot: blocks of other users since the last block of our mobiles.
+    /// By direction and timeslot: blocks of packet users since the last block of the cell's mobiles.
     turns: [Vec<u32>; 2],
 }
 
@@ -28,7 +28,7 @@ impl Load {
     pub(super) fn new(config: &CellLoad, slots: usize, name: &str, seed: Seed) -> Load {
         let stream = |what: &str| seed.stream(name, what);
         let mut others = Crowd::new(config.users, config.user_stays, stream("load.users"));
-        // The initial number of users is the mean.
+        // The number of packet users starts at its mean.
         let stays = (0..config.users.round() as usize).map(|_| others.draw(others.stay)).collect();
         Load {
             calls: Crowd::new(config.calls, config.call_lasts, stream("load.calls")),
@@ -40,7 +40,7 @@ impl Load {
         }
     }
 
-    /// Processes arrivals and departures up to a tick.
+    /// Processes arrivals and departures up to tick `now`.
     pub(super) fn advance(&mut self, now: Tick) {
         while let Some((at, end)) = self.calls.arrival(now) {
             let free = self.until[self.reserved..].iter_mut().rev().find(|until| **until <= at);
@@ -59,14 +59,13 @@ impl Load {
         self.reserved
     }
 
-    /// Whether a call holds the timeslot.
+    /// Whether a call occupies the timeslot.
     pub(super) fn calls_on(&self, slot: usize, now: Tick) -> bool {
         self.until[slot] > now
     }
 
-    /// Whether the block of this tick is unavailable to our mobiles: a call holds the timeslot, or another
-    /// user has its turn. A `control` block (report, or reserved by a poll) is available if no call holds the
-    /// timeslot.
+    /// Whether the block of this tick is unavailable to the cell's mobiles: a call occupies the timeslot, or a packet user
+    /// has its turn. A `control` block (report, or reserved by a poll) is available unless a call occupies the timeslot.
     pub(super) fn withholds(
         &mut self,
         air: &mut Air,
@@ -89,8 +88,8 @@ impl Load {
         false
     }
 
-    /// Whether another user takes the block of this tick on a timeslot without a call. If `wanted`, our
-    /// mobiles get a turn after one block of each other user there.
+    /// Whether a packet user takes the block of this tick on a timeslot without a call. If `wanted`, the cell's mobiles get
+    /// a block after one block of each packet user on the timeslot.
     pub(super) fn takes(&mut self, up: bool, slot: usize, now: Tick, wanted: bool) -> bool {
         let free: Vec<usize> = (0..self.until.len()).filter(|s| self.until[*s] <= now).collect();
         let Some(place) = free.iter().position(|s| *s == slot) else { return false };
@@ -126,7 +125,7 @@ mod tests {
         Load::new(&config, 8, "cell", Seed { seed: 4, repetition: 0 })
     }
 
-    /// MO-11: the number of timeslots with calls follows Erlang's loss formula; reserved timeslots have none.
+    /// MO-11: the number of timeslots with calls follows Erlang's loss formula; reserved timeslots have no calls.
     #[test]
     fn mo_11_calls_follow_the_erlang_formula() {
         let mut load = load(3.0, 0.0);
@@ -142,7 +141,7 @@ mod tests {
         assert_eq!(reserved, 0);
     }
 
-    /// MO-11: the number of other users varies about its mean; a mobile among k of them on a timeslot gets
+    /// MO-11: the number of packet users varies about its mean; a mobile with k packet users on its timeslot gets
     /// one block in k + 1.
     #[test]
     fn mo_11_other_users_take_turns() {

@@ -1,24 +1,25 @@
-//! One cell with its timeslots and mobiles: GPRS and EGPRS bearers from GGSN to terminal, in both directions.
+//! Model cell of GPRS and EGPRS ([`Cell`]): timeslots, scheduling of radio blocks in each tick, mobiles with bearers from
+//! GGSN to terminal.
 //!
-//! The cell executes a tick in each block period with activity ([`Cell::tick`]). Between ticks packets only
+//! [`Cell::tick`] executes each block period with activity. Between ticks packets only
 //! join queues, whose departures are computed in logical time. Downlink: core, SGSN queue with BSSGP flow
 //! control ([`crate::bssgp`]), Gb, PCU queue, TBF, blocks, terminal. Uplink: terminal buffer, TBF, blocks,
 //! Gb, core.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `config` | plain data |
+//! | `config` | configuration as plain data |
 //! | `user` | one mobile: queues, TBFs, reports, timers |
-//! | `down`, `up` | a block of each direction |
-//! | `changes` | changes of cell and voice calls |
-//! | `frames`, `abm` | packets and LLC frames; acknowledged LLC |
+//! | `down`, `up` | radio blocks of a direction |
+//! | `changes` | cell changes and voice calls |
+//! | `frames`, `abm` | packets and their LLC frames; acknowledged LLC |
 //! | `counts` | counters |
-//! | `display` | serving cell of a mobile, as its engineering mode shows it |
-//! | `load` | calls and other packet users of the cell |
-//! | `abis` | capacity between PCU and base station |
+//! | `display` | engineering-mode display of a mobile |
+//! | `load` | calls and additional packet users |
+//! | `abis` | capacity of the link between PCU and base station |
 //! | `traffic` | traffic classes |
-//! | `gateway` | core network, SGSN queue and Gb, terminal |
-//! | `content` | log of what blocks and frames carry, for captures |
+//! | `gateway` | core network, SGSN queue and Gb, terminal, cable |
+//! | `content` | capture log of blocks and frames |
 //! | `element` | the network element |
 
 mod abis;
@@ -56,26 +57,26 @@ use load::Load;
 use std::collections::VecDeque;
 use user::User;
 
-/// Downlink or uplink.
+/// Direction of a TBF.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// Toward the mobile.
+    /// Downlink, to the mobile.
     Down,
-    /// From the mobile.
+    /// Uplink, from the mobile.
     Up,
 }
 
-/// One direction of a timeslot.
+/// Round robin of one direction of a timeslot.
 #[derive(Default)]
 struct Slot {
     ring: Ring,
-    /// Mobile whose turn it is, and its remaining blocks.
+    /// Mobile in its turn, and its remaining blocks.
     holder: Option<(u8, u32)>,
     used: u64,
 }
 
 impl Slot {
-    /// Next sender: the holder during its turn, otherwise the next mobile of highest priority.
+    /// Mobile of the next block: the present one during its turn, otherwise the next mobile of highest priority.
     #[inline]
     fn next(&mut self, users: &[User], turn: u32, priority: impl Fn(&User) -> Option<u8>) -> Option<u8> {
         if turn <= 1 && users.len() == 1 {
@@ -94,34 +95,35 @@ impl Slot {
     }
 }
 
-/// A control block that waits for a downlink block period: an uplink report.
+/// A Packet Uplink Ack/Nack that waits for a downlink block, not before tick `ready`.
 #[derive(Clone, Copy)]
 struct PendingReport {
     user: u8,
     ready: Tick,
 }
 
-/// Timeslots of the cell.
+/// Timeslots of the cell: round robins, control blocks, reservations.
 struct Air {
     /// Number of timeslots, 1 to 8; the rest of each table is unused.
     slots: usize,
     down: [Slot; 8],
     up: [Slot; 8],
-    /// Number of mobiles that may use each timeslot.
+    /// By timeslot: number of mobiles placed on the timeslot.
     load: Vec<u32>,
-    /// Queue of control blocks for each timeslot.
+    /// By timeslot: queue of control blocks.
     control: [VecDeque<PendingReport>; 8],
-    /// Uplink blocks reserved by polls, by tick (modulo the length) and timeslot.
+    /// Uplink blocks reserved by polls, by tick modulo [`RESERVED`] and timeslot.
     reserved: [[Reservation; 8]; RESERVED],
-    /// Bit sets of timeslots: with a downlink and with an uplink TBF; below, with a waiting control block.
+    /// Bit sets of the timeslots with a downlink TBF and with an uplink TBF.
     in_use: [u8; 2],
+    /// Bit set of the timeslots with a queued control block.
     controlled: u8,
-    /// Bit sets of timeslots with a reservation, by tick modulo the length.
+    /// Bit sets of the timeslots with a reservation, by tick modulo [`RESERVED`].
     polled: [u8; RESERVED],
 }
 
 impl Air {
-    /// Timeslots (1 to 8) without users.
+    /// `slots` timeslots, 1 to 8, without TBFs.
     fn new(slots: usize) -> Air {
         Air {
             slots,
@@ -136,7 +138,7 @@ impl Air {
         }
     }
 
-    /// Moves the mobile's TBF of this direction to these timeslots.
+    /// Assigns these timeslots to the mobile's TBF of this direction, in place of its present ones.
     fn occupy(&mut self, direction: Direction, user: u8, slots: std::ops::Range<usize>) {
         let way = usize::from(direction == Direction::Up);
         let rings = if direction == Direction::Up { &mut self.up } else { &mut self.down };
@@ -157,14 +159,14 @@ impl Air {
         self.controlled |= 1 << slot;
     }
 
-    /// The next control block of a timeslot.
+    /// Takes the first control block of a timeslot.
     fn dequeue(&mut self, slot: usize) -> Option<PendingReport> {
         let control = self.control[slot].pop_front();
         self.controlled &= !(u8::from(self.control[slot].is_empty()) << slot);
         control
     }
 
-    /// Reserves the first free uplink block that a poll can name; returns its tick.
+    /// Reserves the first free uplink block that a poll at tick `n` can address; returns its tick.
     fn reserve(&mut self, slot: usize, n: Tick, reservation: Reservation) -> Option<Tick> {
         let free = |t: &Tick| self.polled[*t as usize % RESERVED] >> slot & 1 == 0;
         let at = RRBP.map(|k| n + k).find(free)?;
@@ -173,7 +175,7 @@ impl Air {
         Some(at)
     }
 
-    /// Takes the reservation of an uplink block.
+    /// Takes and clears the reservation of an uplink block.
     fn take_reservation(&mut self, slot: usize, n: Tick) -> Reservation {
         let at = n as usize % RESERVED;
         self.polled[at] &= !(1 << slot);
@@ -191,7 +193,7 @@ impl Air {
     }
 }
 
-/// Timeslots of a bit set, beginning with the timeslot `from` and ending before it.
+/// Timeslots of a bit set in ascending order from `from`, then from 0.
 #[inline]
 fn timeslots_from(set: u8, from: usize) -> impl Iterator<Item = usize> {
     let mut left = set.rotate_right(from as u32);
@@ -205,7 +207,7 @@ fn timeslots_from(set: u8, from: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Takes the capacity of a block from Abis, if it has a limit.
+/// Charges a block to the capacity of Abis, if that is limited; `way`: 0 downlink, 1 uplink.
 fn take(abis: &mut Option<[Abis; 2]>, scheme: Scheme, way: usize) {
     if let Some(abis) = abis {
         abis[way].take(scheme, way);
@@ -215,27 +217,27 @@ fn take(abis: &mut Option<[Abis; 2]>, scheme: Scheme, way: usize) {
 /// An uplink block that a poll reserved for a report.
 #[derive(Clone, Copy, Default)]
 struct Reservation {
-    /// Number of the mobile plus 1; 0: none.
+    /// Index of the mobile plus 1; 0: no reservation.
     of: u8,
-    /// The mobile decoded the poll; otherwise it sends nothing in the reserved block.
+    /// The mobile decoded the poll; otherwise the reserved block stays empty.
     heard: bool,
 }
 
-/// Length of the reservation table, ticks.
+/// Length of the reservation tables, ticks.
 const RESERVED: usize = 8;
-/// A poll reserves the uplink block 3 to 6 block periods later (RRBP; 44.060 section 10.4.5).
+/// Delay of the uplink block that a poll reserves, block periods (RRBP; 44.060 section 10.4.5).
 const RRBP: std::ops::RangeInclusive<u32> = 3..=6;
 
-/// Effects of mobiles outside of their own state: events, packet ends, and the cell's flow control.
+/// State of the cell that its mobiles change: flow control, event list, capture log, dropped packets.
 struct Side {
     /// BSSGP flow control of the cell.
     bucket: Option<CellBucket>,
     log: bool,
-    /// Content log, if the run is captured.
+    /// Capture log, if the run is captured.
     content: Option<Box<Content>>,
     events: Vec<(Time, Event)>,
     drops: Vec<(Packet, DropReason)>,
-    /// When the next packet leaves the bearer; [`Time::NEVER`] if none waits for that.
+    /// Time at which the next packet leaves the bearer; [`Time::NEVER`] without such a packet.
     out_at: Time,
 }
 
@@ -247,7 +249,7 @@ impl Side {
         }
     }
 
-    /// Writes to the content log, if there is one.
+    /// Writes to the capture log, if there is one.
     #[inline]
     fn content(&mut self, write: impl FnOnce(&mut Content)) {
         if let Some(content) = &mut self.content {
@@ -255,24 +257,24 @@ impl Side {
         }
     }
 
-    /// Adds the frames of a packet to the content log; returns the index of the first one.
+    /// Adds the frames of a packet to the capture log; returns the index of the first frame.
     fn describe(&mut self, user: u8, up: bool, packet: &Packet, segmentation: Segmentation) -> u32 {
         self.content.as_mut().map_or(0, |log| log.describe(user, up, packet, segmentation))
     }
 }
 
-/// The cell.
+/// Model cell of GPRS and EGPRS.
 pub struct Cell {
     turn: u32,
     users: Vec<User>,
     air: Air,
     side: Side,
     load: Option<Load>,
-    /// Capacity of Abis, downlink and uplink.
+    /// Capacity of Abis, downlink and uplink; `None`: unlimited.
     abis: Option<[Abis; 2]>,
     /// Next tick with possible activity.
     next: Option<Tick>,
-    /// First tick that was not executed.
+    /// First tick that has not been executed.
     done: Tick,
 }
 
@@ -299,7 +301,7 @@ impl Cell {
         Cell { turn: config.turn.max(1), users, air, side, load, abis, next, done: 0 }
     }
 
-    /// A packet enters, to a mobile or from it.
+    /// A packet enters the bearer of a mobile.
     fn take(&mut self, user: usize, direction: Direction, packet: Packet, now: Time) {
         let Some(u) = self.users.get_mut(user) else {
             self.side.drops.push((packet, DropReason::NoRoute));
@@ -319,7 +321,7 @@ impl Cell {
         let t = tdma::start_of(n);
         self.done = n + 1;
         let Cell { users, air, side, turn, load, abis, .. } = self;
-        // Where Abis is short, each timeslot is the first one in its turn.
+        // With limited Abis, the timeslots take turns in being first.
         let from = if abis.is_some() { n as usize % air.slots } else { 0 };
         abis.iter_mut().flatten().for_each(|way| way.begin(n));
         if let Some(load) = load {
@@ -328,7 +330,7 @@ impl Cell {
         for user in users.iter_mut().filter(|u| u.due <= n) {
             user.prepare(n, t, air, side);
         }
-        // Calls and other users consume blocks of every timeslot.
+        // Calls and packet users use blocks of every timeslot.
         let all = if load.is_some() { u8::MAX >> (8 - air.slots) } else { 0 };
         for s in timeslots_from(all | air.in_use[0] | air.controlled, from) {
             if abis.as_ref().is_some_and(|abis| !abis[0].is_open()) {
@@ -367,7 +369,7 @@ impl Cell {
                 up::polled(&mut users[usize::from(reserved.of) - 1], side, s, n, reserved.heard);
                 take(abis, Scheme::Cs1, 1);
             } else if abis.as_ref().is_some_and(|abis| !abis[1].is_open()) {
-                // The network grants no block that it could not carry.
+                // Without Abis capacity the network grants no uplink block.
             } else if !air.up[s].ring.is_empty()
                 && let Some(m) = air.up[s].next(users, *turn, |u| u.up_priority(n))
             {
@@ -391,16 +393,16 @@ impl Cell {
         self.next = (next < Tick::MAX).then_some(next);
     }
 
-    /// Counters of a mobile.
+    /// Counters of a mobile; `None` for an unknown mobile.
     pub fn counts(&self, user: usize) -> Option<UserCounts> {
         self.users.get(user).map(|u| u.counts(self.done))
     }
-    /// Use of the timeslots.
+    /// Number of blocks used on each timeslot.
     pub fn slots(&self) -> SlotCounts {
         let used = |slots: &[Slot]| slots.iter().map(|s| s.used).collect();
         SlotCounts { down: used(&self.air.down[..self.air.slots]), up: used(&self.air.up[..self.air.slots]) }
     }
-    /// Content log, if the run was captured.
+    /// Capture log, if the run was captured.
     pub fn content(&self) -> Option<&Content> {
         self.side.content.as_deref()
     }
@@ -410,7 +412,7 @@ impl Cell {
     }
 }
 
-/// Reaction time to a block in ticks, with this delay added: at least one.
+/// Ticks from the start of a block to the reaction of its receiver, with an additional `delay`; at least 1.
 fn reaction(delay: Span) -> u32 {
     tdma::ticks(tdma::AIR + delay).max(1)
 }

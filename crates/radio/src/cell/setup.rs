@@ -1,4 +1,4 @@
-//! Access, assignment and release of TBFs; reports received by senders.
+//! Set-up, timeslots, upgrade and release of a mobile's TBFs; reports received by the RLC senders.
 
 use super::user::{User, tbf_event};
 use super::{Air, Direction, Side};
@@ -11,7 +11,7 @@ use base::packet::DropReason;
 use base::rng::Seed;
 use base::{Span, Time};
 
-/// Set-up times, one random stream for each procedure.
+/// Samplers of set-up times, one random stream for each procedure.
 pub(super) struct Draws(Vec<Sampler>);
 
 impl Draws {
@@ -20,7 +20,7 @@ impl Draws {
         Draws(Setup::ALL.iter().map(sampler).collect())
     }
 
-    /// Duration of a set-up procedure, block periods.
+    /// Draws the duration of a set-up procedure, block periods.
     fn ticks(&mut self, setup: Setup) -> u32 {
         let ns = self.0.get_mut(setup as usize).map_or(0.0, Sampler::draw);
         tdma::ticks(Span::from_nanos(ns as u64))
@@ -28,7 +28,7 @@ impl Draws {
 }
 
 impl User {
-    /// Sets up permanent TBFs at the start.
+    /// Places the mobile on timeslots; sets up permanent TBFs.
     pub(super) fn begin(&mut self, safe: usize, air: &mut Air, side: &mut Side) {
         self.place(safe, air);
         if self.tbf.permanent {
@@ -42,8 +42,8 @@ impl User {
         }
     }
 
-    /// Chooses the least used timeslots. The first one is among the lowest `safe` timeslots, which calls
-    /// cannot take.
+    /// Places the mobile on the timeslots with the fewest mobiles. The first timeslot is among the lowest `safe` ones,
+    /// which calls cannot take.
     fn place(&mut self, safe: usize, air: &mut Air) {
         let width = usize::from(self.down.granted.max(self.up.granted));
         let within = (safe + width - 1).min(air.load.len());
@@ -52,7 +52,7 @@ impl User {
         air.load.iter_mut().skip(at).take(width).for_each(|load| *load += 1);
     }
 
-    /// Gives a TBF this number of timeslots.
+    /// Assigns the first `slots` of the mobile's timeslots to a TBF.
     fn occupy(&mut self, direction: Direction, slots: u8, n: Tick, air: &mut Air) {
         let me = self.me;
         let flow = if direction == Direction::Up { &mut self.up } else { &mut self.down };
@@ -82,7 +82,7 @@ impl User {
         side.note(tdma::start_of(n), || tbf_event(self.me, up, TbfStep::Assigned));
     }
 
-    /// Advances both TBFs by data, timers and reports.
+    /// Advances the states of both TBFs by data and timers.
     #[inline]
     pub(super) fn advance_tbfs(&mut self, n: Tick, air: &mut Air, side: &mut Side) {
         self.advance_down_tbf(n, air, side);
@@ -91,7 +91,7 @@ impl User {
 
     fn advance_down_tbf(&mut self, n: Tick, air: &mut Air, side: &mut Side) {
         let t = tdma::start_of(n);
-        // At N3105 consecutive unanswered polls the TBF is lost, except for a permanent TBF.
+        // N3105 consecutive unanswered polls end the TBF, unless it is permanent.
         if self.unanswered >= self.n3105 && !self.tbf.permanent {
             self.abort(Direction::Down, n, air, side);
         }
@@ -133,7 +133,7 @@ impl User {
         }
     }
 
-    /// Duration of a downlink assignment, and whether it assigns all timeslots at once.
+    /// Draws the duration of a downlink assignment; returns also whether the assignment includes all timeslots.
     fn way_down(&mut self, n: Tick) -> (u32, bool) {
         if self.up.is_up() || n < self.t3192 {
             return (self.draws.ticks(Setup::DownlinkOnPacch), true);
@@ -148,7 +148,7 @@ impl User {
         (agch + self.draws.ticks(Setup::Paging), false)
     }
 
-    /// All data are acknowledged: the TBF is kept or released.
+    /// All data are acknowledged: delays the release of the TBF, or releases it.
     fn drain_down(&mut self, n: Tick, air: &mut Air, side: &mut Side) {
         let hold = tdma::ticks(std::mem::take(&mut self.hold[0]));
         let t = tdma::start_of(n);
@@ -189,13 +189,13 @@ impl User {
                 }
             }
             TbfState::Requested if self.up.until == Tick::MAX && !self.down.is_up() => {
-                // The downlink TBF that would have carried the channel request was released.
+                // The downlink TBF whose report would have carried the channel request was released.
                 self.wants_channel = false;
                 self.ask_up(n);
             }
             TbfState::Requested if self.up.until <= n => {
                 self.up.step(UPLINK, Event::Assigned);
-                // One-phase access assigns one timeslot; a second phase or PACCH assigns all.
+                // One-phase access assigns one timeslot; two-phase access and PACCH assign all timeslots.
                 let whole = self.up.full_at > 0;
                 self.activate(Direction::Up, n, whole, air, side);
                 self.ready = n + tdma::ticks(self.tbf.ready);
@@ -209,7 +209,7 @@ impl User {
                     self.drain_up(n, side);
                 }
             }
-            // The mobile sends at its next USF; with a permanent TBF it can use each block.
+            // The mobile sends at its next USF; a permanent TBF can use every block.
             TbfState::Kept if data && (self.tbf.permanent || self.up.keep_at <= n) => {
                 self.up.step(UPLINK, Event::Data);
             }
@@ -221,7 +221,7 @@ impl User {
         }
     }
 
-    /// Chooses the access procedure for an uplink TBF.
+    /// Requests an uplink TBF, by channel request in a downlink report or by random access.
     fn ask_up(&mut self, n: Tick) {
         if self.down.is_up() && !self.tbf.permanent {
             self.wants_channel = true;
@@ -237,7 +237,7 @@ impl User {
         self.up.full_at = u32::from(self.tbf.two_phases || ticks == 0);
     }
 
-    /// The network has received a channel request in a downlink report.
+    /// The network has received a channel request in a downlink report: draws the time of the assignment.
     pub(super) fn requested_on_pacch(&mut self, n: Tick) {
         self.wants_channel = false;
         if self.up.state == TbfState::Requested && self.up.until == Tick::MAX {
@@ -245,7 +245,7 @@ impl User {
         }
     }
 
-    /// End of a TBF in unacknowledged mode: frames with missing blocks are lost.
+    /// End of a TBF in unacknowledged mode: the remaining frames have missing blocks and are lost.
     fn settle_rest(&mut self, direction: Direction, n: Tick, side: &mut Side) {
         let flow = if direction == Direction::Up { &mut self.up } else { &mut self.down };
         if flow.mode == Mode::Acknowledged {
@@ -278,7 +278,7 @@ impl User {
         side.note(tdma::start_of(n), || tbf_event(self.me, true, TbfStep::Released));
     }
 
-    /// Processes the reports that senders receive by tick `n`.
+    /// Processes the reports that the senders of the mobile receive by tick `n`.
     #[inline]
     pub(super) fn take_reports(&mut self, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
         while let Some(report) = self.down.report_at(n) {
@@ -295,19 +295,19 @@ impl User {
             self.up.was_stalled &= self.up.sender.is_stalled();
             if heard.all && report.last && self.up.step(UPLINK, Event::Acknowledged) {
                 self.release_up(n, air, side);
-                // Frames that the countdown excluded join the next TBF.
+                // Frames that the countdown has excluded join the next TBF.
                 self.admit_up(t, side);
             }
         }
     }
 
-    /// Clears the polls of the downlink TBF.
+    /// Clears polls and reservations of the downlink TBF.
     fn forget_polls(&mut self, air: &mut Air) {
         (self.polls, self.unanswered, self.poll_due) = (0, 0, false);
         air.forget_polls(self.me);
     }
 
-    /// Loses the TBF of a direction; its LLC frames wait for the next TBF.
+    /// Ends the TBF of a direction abnormally; its LLC frames wait for the next TBF.
     pub(super) fn abort(&mut self, direction: Direction, n: Tick, air: &mut Air, side: &mut Side) {
         let up = direction == Direction::Up;
         self.unspoil(direction);
@@ -333,7 +333,7 @@ impl User {
         }
     }
 
-    /// Timeslots on demand (GP-39): one more at high use, one less at low use.
+    /// Timeslots on demand (GP-39): adds a timeslot at high use, removes one at low use.
     fn judge_demand(&mut self, direction: Direction, n: Tick, air: &mut Air) {
         let Some(demand) = self.demand else { return };
         let (most, flow) = match direction {
@@ -358,7 +358,7 @@ impl User {
         }
     }
 
-    /// RLC abandons PDUs that have exceeded their time.
+    /// RLC abandons PDUs whose persistence time has expired, with the TBF.
     pub(super) fn give_up_old(&mut self, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
         for direction in [Direction::Down, Direction::Up] {
             let flow = if direction == Direction::Up { &self.up } else { &self.down };
@@ -382,7 +382,7 @@ impl User {
         }
     }
 
-    /// Acknowledged LLC flushes a frame's copies from the RLC queue.
+    /// Acknowledged LLC deletes the copies of a frame from the RLC queue, with loss of the TBF.
     pub(super) fn drop_copies(
         &mut self,
         direction: Direction,

@@ -1,4 +1,4 @@
-//! One direction of a mobile's bearer: RLC sender and receiver, TBF state and timeslots.
+//! One direction of a mobile's bearer: RLC sender and receiver, TBF state, transmission of radio blocks, counters.
 
 use super::config::{DirectionConfig, IdleRepeat};
 use super::counts::DirectionCounts;
@@ -14,14 +14,14 @@ use crate::tdma::{self, Tick};
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// Block periods without a report after which the last blocks are retransmitted, if idle retransmission is
-/// off.
+/// Block periods since the last transmission after which unacknowledged blocks are retransmitted, if idle
+/// retransmission is off.
 const SILENCE: u32 = 25;
 
-/// Mark of a block that was not lost.
+/// Value in `lost_at` of a block that was not lost.
 const NOT_LOST: Tick = Tick::MAX;
 
-/// One direction: RLC at both ends, and TBF state.
+/// One direction of a mobile's bearer.
 pub(super) struct TbfDirection {
     pub(super) sender: Sender<FrameId>,
     pub(super) receiver: Receiver,
@@ -35,51 +35,55 @@ pub(super) struct TbfDirection {
     halves: bool,
     policy: crate::rlc::poll::Policy,
     pub(super) state: TbfState,
-    /// In `Requested`, the time of assignment; in `Kept`, the time of release.
+    /// In `Requested`: tick of the assignment. In `Kept`: tick of the release.
     pub(super) until: Tick,
-    /// Timeslots granted, timeslots in use, the first of them, and the time at which all are usable.
+    /// Maximum number of timeslots of the TBF.
     pub(super) granted: u8,
+    /// Number of timeslots in use.
     pub(super) used: u8,
+    /// First timeslot.
     pub(super) first: u8,
+    /// Tick from which all granted timeslots are usable; in `Requested`, above 0 if the assignment includes all.
     pub(super) full_at: Tick,
-    /// In `Kept`, the time of the next dummy block or USF.
+    /// In `Kept`: tick of the next dummy block or USF.
     pub(super) keep_at: Tick,
-    /// Reports in flight to the sender.
+    /// Reports on the way to the sender, with their arrival ticks.
     pub(super) reports: VecDeque<(Tick, Report)>,
-    /// The window was closed at the previous check.
+    /// The window was closed with data queued at the previous check.
     pub(super) was_stalled: bool,
     pub(super) counts: DirectionCounts,
-    /// Blocks sent in the current period of slots on demand.
+    /// Blocks sent in the present averaging period of timeslots on demand.
     pub(super) busy: u32,
     pub(super) judged: Tick,
     pub(super) assigned_at: Tick,
-    /// By ring index: time of a block's first loss, or `NOT_LOST`.
+    /// By ring index: tick of a block's first loss, or [`NOT_LOST`].
     lost_at: Vec<Tick>,
-    /// Time of the last LLC frame; below, of the last one before a cell change.
+    /// Time of the last LLC frame that arrived.
     pub(super) last_frame: Time,
+    /// Time from which the gap of a cell change counts; `None` without a gap.
     pub(super) gap_from: Option<Time>,
-    /// Time of the last block.
+    /// Tick of the last block sent.
     pub(super) sent_at: Tick,
 }
 
-/// Reception of a radio block.
+/// Effect of a radio block at its receiver.
 pub(super) struct BlockReception {
     /// At least one of its RLC blocks was decoded.
     pub(super) arrived: bool,
-    /// It held missing data.
+    /// The radio block had missing data.
     pub(super) useful: bool,
-    /// It revealed missing blocks.
+    /// The radio block revealed missing blocks.
     pub(super) gap: bool,
-    /// V(Q) before it.
+    /// V(Q) before the radio block.
     pub(super) before: Bsn,
-    /// V(Q) after it.
+    /// V(Q) after the radio block.
     pub(super) complete: Bsn,
 }
 
 impl TbfDirection {
     pub(super) fn new(config: &DirectionConfig, granted: u8, first: u8, quality: Quality) -> Self {
         let rules = SendOptions {
-            // The scheduler decides when idle retransmission is permitted.
+            // The scheduler decides when pre-emptive retransmission is permitted.
             preemptive: true,
             hold_off: tdma::ticks(config.hold_off),
             resegment: config.resegment,
@@ -116,7 +120,7 @@ impl TbfDirection {
         }
     }
 
-    /// Steps the TBF state machine; true if the state changed.
+    /// Applies an event to the TBF state machine; true if the table has a transition.
     pub(super) fn step(&mut self, machine: &[tbf::Transition], event: tbf::Event) -> bool {
         match tbf::next(machine, self.state, event) {
             Some(next) => {
@@ -127,7 +131,7 @@ impl TbfDirection {
         }
     }
 
-    /// End of a TBF: the next one starts with block 0.
+    /// End of a TBF: resets sender and receiver; the next TBF starts with block 0.
     pub(super) fn restart(&mut self, n: Tick) {
         self.account(n);
         self.sender.restart(self.numbering, |_| ());
@@ -138,13 +142,13 @@ impl TbfDirection {
         (self.used, self.was_stalled) = (0, false);
     }
 
-    /// Adds air time since the last change of the number of timeslots.
+    /// Adds the assigned timeslots since the last call to the counters.
     pub(super) fn account(&mut self, n: Tick) {
         self.counts.assigned += u64::from(self.used) * u64::from(n.saturating_sub(self.assigned_at));
         self.assigned_at = n;
     }
 
-    /// Counts a sent block by its reason.
+    /// Counts a sent block by the reason of its first RLC block.
     #[inline]
     pub(super) fn count_sent(&mut self, block: &RadioBlock) {
         self.busy += 1;
@@ -155,7 +159,7 @@ impl TbfDirection {
         }
     }
 
-    /// Transmits a block over the air to the receiver of this direction. `ends`: its last block ends the TBF.
+    /// Transmits a radio block to the receiver of this direction. `ends`: the last RLC block ends the TBF.
     #[inline]
     pub(super) fn receive(&mut self, block: &RadioBlock, n: Tick, ends: bool) -> BlockReception {
         let before = self.receiver.vq();
@@ -205,7 +209,7 @@ impl TbfDirection {
         }
     }
 
-    /// Counts the time for which a lost block was missing.
+    /// Records the first loss of a block, and at its arrival the time for which it was missing.
     #[inline]
     pub(super) fn repair(&mut self, bsn: u32, attempt: u8, arrived: bool, n: Tick) {
         if arrived && attempt == 0 {
@@ -224,7 +228,7 @@ impl TbfDirection {
         }
     }
 
-    /// An LLC frame has arrived.
+    /// Records the arrival of an LLC frame.
     pub(super) fn frame_arrived(&mut self, t: Time) {
         self.counts.frames += 1;
         if let Some(from) = self.gap_from.take() {
@@ -233,20 +237,20 @@ impl TbfDirection {
         self.last_frame = t;
     }
 
-    /// The next report received by tick `n`.
+    /// The next report that the sender receives by tick `n`.
     pub(super) fn report_at(&mut self, n: Tick) -> Option<Report> {
         self.reports.front().filter(|(at, _)| *at <= n)?;
         self.reports.pop_front().map(|(_, report)| report)
     }
 
-    /// Whether unacknowledged blocks may be retransmitted now. Without idle retransmission, one is sent after
-    /// a long time without reports (T3182 in the mobile, a poll by the network).
+    /// Whether unacknowledged blocks may be retransmitted. Without idle retransmission this is permitted only after
+    /// [`SILENCE`] since the last transmission (T3182 in the mobile, a poll by the network).
     #[inline]
     pub(super) fn may_repeat(&self, n: Tick) -> bool {
         self.idle != IdleRepeat::Never || n.saturating_sub(self.sent_at) > SILENCE
     }
 
-    /// Whether the TBF exists.
+    /// Whether the TBF is established.
     pub(super) fn is_up(&self) -> bool {
         matches!(self.state, TbfState::Active | TbfState::Kept | TbfState::Final)
     }

@@ -1,8 +1,8 @@
-//! Traffic classes of a mobile: TBFs kept by class, RLC retransmission by class (non-persistent mode).
+//! Traffic classes of a mobile: TBF release delay by class, RLC retransmission by class (non-persistent mode).
 //!
-//! A packet belongs to the first class whose rule matches. A TBF is kept for the longest time that any class
-//! asks of those carried since it was last idle. A missing block with frames of unretransmitted classes only
-//! is abandoned: both ends treat it as received, and its frames are lost.
+//! A packet belongs to the first class whose rule matches. A TBF is kept for the longest delay among the classes whose
+//! frames it has carried since it was last idle. A missing block that has only frames of classes without retransmission
+//! is abandoned: sender and receiver treat it as received, and its frames are lost.
 
 use super::config::UserConfig;
 use super::frames::FrameId;
@@ -12,7 +12,7 @@ use crate::rlc::receive::BlockPart;
 use base::packet::Packet;
 use base::{Span, Time};
 
-/// Whether TBFs of each direction may be kept.
+/// Whether TBFs can be kept without data, downlink and uplink.
 pub(super) fn keeps(config: &UserConfig) -> [bool; 2] {
     let usual = [config.tbf.hold_down, config.tbf.hold_up];
     [0, 1].map(|way: usize| {
@@ -22,13 +22,13 @@ pub(super) fn keeps(config: &UserConfig) -> [bool; 2] {
 }
 
 impl User {
-    /// The traffic class of a packet.
+    /// Index of the packet's traffic class; `u8::MAX` if no rule matches.
     pub(super) fn traffic_of(&self, packet: &Packet) -> u8 {
         let class = self.traffic.iter().position(|t| t.rule.holds(packet));
         class.map_or(u8::MAX, |i| i as u8)
     }
 
-    /// A frame joins RLC: its class sets the time for which the TBF is kept.
+    /// A frame enters RLC: its class may extend the release delay of the TBF.
     pub(super) fn ask_hold(&mut self, direction: Direction, id: FrameId) {
         let way = usize::from(direction == Direction::Up);
         let class = self.traffic.get(usize::from(self.frames.get(id).traffic));
@@ -40,8 +40,8 @@ impl User {
         if direction == Direction::Up { self.tbf.hold_up } else { self.tbf.hold_down }
     }
 
-    /// Abandons missing blocks without frames to be retransmitted. The last block of all is retransmitted,
-    /// because it carries the end of the TBF.
+    /// Abandons missing blocks that have only frames of classes without retransmission. The last block sent is never
+    /// abandoned, because it may carry the end of the TBF.
     pub(super) fn forgive(&mut self, direction: Direction, t: Time, side: &mut Side) {
         if !self.forgives {
             return;
@@ -75,7 +75,7 @@ impl User {
         flow.sender.feed.release(flow.sender.va());
     }
 
-    /// Frames of a lost TBF that are sent again have all their blocks again.
+    /// Clears the marks of abandoned blocks after the loss of a TBF: the next TBF sends all blocks of the frames.
     pub(super) fn unspoil(&mut self, direction: Direction) {
         if !self.forgives {
             return;

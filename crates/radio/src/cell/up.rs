@@ -16,7 +16,7 @@ use crate::tdma::{self, Tick};
 use base::event::{BlockUse, Event};
 
 impl User {
-    /// Priority of the mobile for an uplink block; `None` if no data have been announced to the network.
+    /// Scheduling priority of the mobile for an uplink block, 3 the highest; `None` if the network grants it no block.
     #[inline]
     pub(super) fn up_priority(&self, n: Tick) -> Option<u8> {
         let d = &self.up;
@@ -33,7 +33,7 @@ impl User {
         }
     }
 
-    /// Schedules an uplink report on the mobile's first downlink timeslot.
+    /// Queues a Packet Uplink Ack/Nack on the mobile's first uplink timeslot, not before tick `ready`.
     pub(super) fn ask_report(&mut self, air: &mut Air, ready: Tick) {
         if std::mem::replace(&mut self.ack_due, true) {
             return;
@@ -43,7 +43,7 @@ impl User {
     }
 }
 
-/// Sends an uplink block of a mobile on a timeslot.
+/// Sends an uplink block of a mobile on a timeslot: RLC data, or a dummy block.
 #[inline]
 pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize, n: Tick) {
     air.up[slot].used += 1;
@@ -53,7 +53,7 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
     let repeat = d.may_repeat(n);
     d.sent_at = n;
     let Some(block) = d.sender.next(n, d.scheme, repeat) else {
-        // A USF answered without data.
+        // The mobile answers a USF without data.
         d.counts.dummy += 1;
         d.keep_at = n + tdma::ticks(user.tbf.keep_alive).max(1);
         side.content(|log| log.dummy(BlockSent { user: me, up: true, slot, tick: n, arrived: true }));
@@ -69,7 +69,7 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
     let BlockReception { arrived, gap, before, complete, .. } = d.receive(&block, n, !extended);
     note(side, me, true, slot, n, &block, arrived);
     side.content(|log| {
-        // Number of blocks after this one (TBC - BSN' - 1).
+        // Number of blocks after the first one of this radio block (TBC - BSN' - 1).
         let behind = d.sender.vs().saturating_sub(block.first.bsn + 1);
         let left = d.sender.feed.blocks_left(d.scheme.payload()) + behind;
         let cv = if extended { 15 } else { countdown::value(left, u32::from(d.used), user.tbf.bs_cv_max) };
@@ -110,8 +110,8 @@ pub(super) fn block(user: &mut User, air: &mut Air, side: &mut Side, slot: usize
     }
 }
 
-/// Sends an uplink block that a poll reserved: a downlink report, or nothing if the mobile did not decode the
-/// poll.
+/// Sends the Packet Downlink Ack/Nack in an uplink block that a poll reserved. `heard`: the mobile decoded the poll;
+/// otherwise the block stays empty.
 pub(super) fn polled(user: &mut User, side: &mut Side, slot: usize, n: Tick, heard: bool) {
     user.polls = user.polls.saturating_sub(1);
     user.calm = 0;

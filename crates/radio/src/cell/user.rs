@@ -1,4 +1,4 @@
-//! State of one mobile and its queues on both sides: entering packets, reports, TBF states, next due time.
+//! State of one mobile ([`User`]): queues on both sides, arrival and loss of frames, acknowledged LLC, next due tick.
 
 use super::abm::{Abm, Act};
 use super::changes::next_stage as change_stage;
@@ -24,7 +24,7 @@ use base::rng::Seed;
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// One mobile.
+/// One mobile with its bearer.
 pub(super) struct User {
     pub(super) me: u8,
     pub(super) weight: u32,
@@ -32,12 +32,13 @@ pub(super) struct User {
     pub(super) down: TbfDirection,
     pub(super) up: TbfDirection,
     pub(super) tbf: TbfConfig,
-    /// Traffic classes; below, whether RLC abandons blocks of some of them.
+    /// Traffic classes.
     pub(super) traffic: Vec<Traffic>,
+    /// Whether a traffic class has no RLC retransmission.
     pub(super) forgives: bool,
-    /// Time for which each TBF is kept once its present data are acknowledged.
+    /// Release delay of each TBF once its present data are acknowledged, downlink and uplink.
     pub(super) hold: [Span; 2],
-    /// Whether TBFs of each direction may be kept: delayed release, extended uplink TBF.
+    /// Whether TBFs can be kept without data (delayed release, extended uplink TBF), downlink and uplink.
     pub(super) keeps: [bool; 2],
     pub(super) demand: Option<Demand>,
     pub(super) n3105: u32,
@@ -47,27 +48,28 @@ pub(super) struct User {
     pub(super) draws: Draws,
     pub(super) frames: Frames,
     pub(super) abm: Option<[Abm; 2]>,
-    /// Packets between GGSN and SGSN.
+    /// Downlink packets between GGSN and SGSN, with arrival times.
     pub(super) core: VecDeque<(Time, Packet)>,
     pub(super) sgsn: Sgsn<FrameId>,
     pub(super) sgsn_next: Option<Time>,
     pub(super) rlc_buffer: Option<u64>,
-    /// Frames between SGSN and PCU.
+    /// Downlink frames between SGSN and PCU, with arrival times.
     pub(super) pcu: VecDeque<(Time, FrameId)>,
     pub(super) terminal: Room,
     pub(super) terminal_octets: u64,
     pub(super) terminal_packets: u32,
-    /// Uplink frames that the TBF's countdown excludes; they wait for the next TBF.
+    /// Uplink frames that are not in RLC, because the TBF's countdown has begun.
     pub(super) backlog: VecDeque<FrameId>,
     pub(super) committed: bool,
     /// The next downlink report carries a channel request for an uplink TBF.
     pub(super) wants_channel: bool,
-    /// Downlink polls in flight; below, consecutive unanswered polls.
+    /// Number of downlink polls whose reserved block is in the future.
     pub(super) polls: u32,
+    /// Number of consecutive unanswered polls.
     pub(super) unanswered: u32,
-    /// A pending poll, which needs a block on a timeslot where the mobile can answer.
+    /// A poll is due and has no reserved block; it needs a timeslot where the mobile can answer.
     pub(super) poll_due: bool,
-    /// An uplink report is scheduled.
+    /// A Packet Uplink Ack/Nack is queued.
     pub(super) ack_due: bool,
     pub(super) t3192: Tick,
     pub(super) non_drx: Tick,
@@ -79,9 +81,9 @@ pub(super) struct User {
     pub(super) camped: Camped,
     pub(super) voice: Option<path::gate::Gate>,
     pub(super) call: Time,
-    /// Octets and packets of the last uplink frames received, for a mobile that resends them.
+    /// Octets, packet and log index of the last two uplink frames received, for a mobile that resends frames.
     pub(super) recent: [Option<(u32, Packet, u32)>; 2],
-    /// Packets that leave the bearer, by direction, with times.
+    /// Packets that leave the bearer, with times, downlink and uplink.
     pub(super) out: [VecDeque<(Time, Packet)>; 2],
     pub(super) cable_free: Time,
     pub(super) gb_up_free: Time,
@@ -90,11 +92,11 @@ pub(super) struct User {
     pub(super) changes: [u64; 3],
     pub(super) useful: u64,
     pub(super) due: Tick,
-    /// First tick in which [`User::prepare`] may have something to do; 0 after a packet, a report, a signal or a stall.
+    /// First tick in which [`User::prepare`] may have work; 0 after a packet, a report, a signal or a stall.
     pub(super) calm: Tick,
-    /// The RLC buffer was full at the previous check.
+    /// The RLC queue was full at the previous check.
     pub(super) gated: bool,
-    /// Buffer for frames that are delivered together.
+    /// Reused buffer for frames that are delivered together.
     pub(super) arriving: Vec<(FrameId, bool)>,
 }
 
@@ -181,7 +183,7 @@ impl User {
         user
     }
 
-    /// Start of the next voice call after `from`.
+    /// Sets the start of the next voice call from `from` on.
     pub(super) fn next_call(&mut self, from: Time) {
         if let Some(gate) = &mut self.voice {
             let (closed, until) = gate.phase(from, from);
@@ -189,7 +191,7 @@ impl User {
         }
     }
 
-    /// A frame of RLC or of a queue is lost.
+    /// A frame in RLC or in a queue is lost; without acknowledged LLC its packet ends.
     pub(super) fn end(
         &mut self,
         direction: Direction,
@@ -202,7 +204,7 @@ impl User {
         let packet = *self.frames.packet(id);
         let up = direction == Direction::Up;
         side.note(t, || llc(u32::from(self.me), up, packet.id, octets, FrameFate::Discarded));
-        // Acknowledged LLC holds the frame and will retransmit it.
+        // Acknowledged LLC still refers to the frame and will retransmit it.
         let ended = if self.abm.is_some() { None } else { self.frames.lost(id) };
         if let Some(packet) = ended {
             self.ended(direction, packet, reason, side);
@@ -210,7 +212,7 @@ impl User {
         self.frames.release(id);
     }
 
-    /// A packet ends in the bearer.
+    /// A packet ends in the bearer: counts and drops it.
     pub(super) fn ended(
         &mut self,
         direction: Direction,
@@ -234,7 +236,7 @@ impl User {
         self.terminal_packets -= 1;
     }
 
-    /// A frame is complete at `t`, at the mobile or at the PCU.
+    /// A frame is complete at `t`, in the mobile (downlink) or in the PCU (uplink).
     pub(super) fn arrived(&mut self, direction: Direction, id: FrameId, t: Time, side: &mut Side) {
         let up = direction == Direction::Up;
         let frame = *self.frames.get(id);
@@ -273,7 +275,7 @@ impl User {
         }
     }
 
-    /// Executes everything due before the blocks of tick `n`. In most block periods nothing is.
+    /// Does all work due before the blocks of tick `n`; most block periods have none.
     #[inline]
     pub(super) fn prepare(&mut self, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
         if n < self.calm {
@@ -284,8 +286,8 @@ impl User {
         self.calm = self.calm_until(n);
     }
 
-    /// First tick after `n` in which [`User::prepare`] may have something to do, if no packet, report or signal comes
-    /// and no window closes until then.
+    /// First tick after `n` in which [`User::prepare`] may have work, unless a packet, report or signal arrives or a window
+    /// closes before.
     fn calm_until(&self, n: Tick) -> Tick {
         let soon = n + 1;
         let rare = self.abm.is_some()
@@ -304,7 +306,7 @@ impl User {
         for flow in [&self.down, &self.up] {
             let data = flow.sender.feed.has_data() || flow.sender.is_pending();
             calm = calm.min(match flow.state {
-                // Without acknowledgements a block may be the last one.
+                // In unacknowledged mode every block can be the last one.
                 TbfState::Active if flow.mode == Mode::Unacknowledged || flow.sender.is_done() => soon,
                 TbfState::Active if flow.sender.is_stalled() => soon,
                 TbfState::Active if flow.used < flow.granted => flow.full_at,
@@ -341,7 +343,7 @@ impl User {
         }
     }
 
-    /// Moves uplink frames into RLC unless its countdown has begun.
+    /// Moves uplink frames into RLC unless the countdown of the TBF has begun.
     #[inline]
     pub(super) fn admit_up(&mut self, t: Time, side: &mut Side) {
         if !self.committed && !self.backlog.is_empty() {
@@ -361,7 +363,7 @@ impl User {
         }
     }
 
-    /// Actions of acknowledged LLC: new frames, retransmissions, releases.
+    /// Executes the actions of acknowledged LLC: transmission, retransmission, abandonment, release.
     fn link_control(&mut self, t: Time, n: Tick, air: &mut Air, side: &mut Side) {
         for (i, direction) in [Direction::Down, Direction::Up].into_iter().enumerate() {
             while let Some(act) = self.abm.as_mut().and_then(|abm| abm[i].act(t)) {
@@ -402,14 +404,14 @@ impl User {
         }
     }
 
-    /// Next tick with an action after tick `n`.
+    /// Next tick after `n` in which the mobile has work or may send blocks.
     #[inline]
     pub(super) fn next_due(&self, n: Tick) -> Tick {
         let busy = |flow: &TbfDirection| matches!(flow.state, TbfState::Active | TbfState::Final);
         if busy(&self.down) || busy(&self.up) { n + 1 } else { self.next_event(n) }
     }
 
-    /// Next wake-up of a mobile without a block to send in each period.
+    /// Next tick with work of a mobile without an active TBF.
     fn next_event(&self, n: Tick) -> Tick {
         let after = |t: Time| if t.is_never() { Tick::MAX } else { tdma::next_tick(t).max(n + 1) };
         let mut due = after(self.mobility.next().min(self.call));
@@ -447,7 +449,7 @@ impl User {
         due
     }
 
-    /// Number of packets inside.
+    /// Number of packets in the bearer.
     pub(super) fn inside(&self) -> usize {
         self.core.len() + self.frames.inside() + self.out[0].len() + self.out[1].len()
     }
@@ -472,12 +474,12 @@ impl User {
     }
 }
 
-/// An event about an LLC frame.
+/// Event of an LLC frame.
 pub(super) fn llc(user: u32, up: bool, packet: u64, octets: u32, fate: FrameFate) -> Event {
     Event::LlcFrame { user, up, packet, octets, fate }
 }
 
-/// An event about a TBF.
+/// Event of a TBF.
 pub(super) fn tbf_event(user: u8, up: bool, step: TbfStep) -> Event {
     Event::Tbf { user: u32::from(user), up, step }
 }

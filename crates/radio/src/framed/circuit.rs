@@ -1,13 +1,13 @@
-//! HSCSD circuit: automatic link adaptation between TCH/F14.4 and TCH/F9.6, and timeslots that come and go in a
-//! call (3GPP TS 22.034, 23.034; 24.022 for the frames; Gurtov, thesis, P1 sections II and IV.A).
+//! HSCSD circuit: automatic link adaptation between TCH/F14.4 and TCH/F9.6, and change of the number of timeslots during
+//! a call (3GPP TS 22.034, 23.034; RLP frames: 24.022; measurements: Gurtov, thesis, paper P1, sections II and IV.A).
 //!
-//! The coding follows C/I as measured over SACCH periods: the one of higher throughput, with hysteresis. Calls
-//! of the cell take timeslots; the circuit has the first allocation that the others leave room for, and keeps at
-//! least one timeslot. It gives timeslots up at once and gets them back at the next regrading.
+//! The coding follows C/I averaged over a measurement period: the circuit selects the coding of higher throughput, with
+//! hysteresis. Voice calls of the cell occupy timeslots. The circuit has the first allocation of its list that fits into
+//! the free timeslots, at least one. A call reduces the allocation immediately; an upgrade waits for the regrading timer.
 //!
-//! TCH/F14.4 has the code of CS-2 (290 bits and a tail, 588 bits punctured to 456), TCH/F9.6 nearly that of CS-1
-//! (244 in place of 228 bits of 456). Both interleave over 19 bursts, so that the curves of ideal hopping apply.
-//! RLP frames: 576 bits in two blocks of TCH/F14.4, 240 bits in one of TCH/F9.6.
+//! TCH/F14.4 uses the code of CS-2 (290 bits and a tail, 588 bits punctured to 456), TCH/F9.6 nearly the code of CS-1
+//! (244 bits in place of 228, of 456). Both interleave over 19 bursts, so that the curves of ideal hopping apply. An
+//! RLP frame has 576 bits in two blocks of TCH/F14.4, or 240 bits in one block of TCH/F9.6.
 
 use super::config::{Adaptation, Contention};
 use crate::coding::Scheme;
@@ -35,7 +35,7 @@ impl Coding {
         }
     }
 
-    /// User data of a timeslot in RLP frames.
+    /// Rate of user data in RLP frames on one timeslot.
     pub fn rate(self) -> Rate {
         Rate::from_bps(if self == Coding::F96 { 10_000 } else { 13_400 })
     }
@@ -52,13 +52,13 @@ impl Coding {
         }
     }
 
-    /// Expected throughput of a timeslot, bit/s.
+    /// Expected throughput of user data on one timeslot, bit/s.
     fn expects(self, c_over_i: f64, gain: f64) -> f64 {
         self.rate().bps() as f64 * (1.0 - self.error(c_over_i, gain))
     }
 }
 
-/// State of the circuit in a period, for one direction.
+/// Rate, coding and frame error rate of one direction in one period.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct CircuitPeriod {
     pub(super) rate: Rate,
@@ -66,7 +66,7 @@ pub(super) struct CircuitPeriod {
     pub(super) error: f64,
 }
 
-/// Link adaptation of one direction.
+/// State of link adaptation in one direction.
 struct Adapting {
     config: Adaptation,
     steps: Steps,
@@ -76,30 +76,30 @@ struct Adapting {
     next: Tick,
 }
 
-/// Calls of the cell beside the circuit.
+/// Voice calls that compete with the circuit for the timeslots of the cell.
 struct Contending {
     config: Contention,
     calls: Crowd,
-    /// End of each call.
+    /// End of each call in progress.
     until: Vec<Tick>,
-    /// Index of the present allocation.
+    /// Index of the present allocation: 0 for the wanted one, n for the nth fallback.
     present: usize,
     regrade: Tick,
 }
 
-/// State of the circuit.
+/// State of an HSCSD circuit: link adaptation and allocation of timeslots.
 pub(super) struct Circuit {
     slots: [u8; 2],
     fixed: (Coding, [f64; 2]),
     adapting: Option<[Adapting; 2]>,
     contending: Option<Contending>,
-    /// Changes of coding, and of timeslots.
+    /// Number of changes of coding, and of changes of the timeslots.
     pub(super) changes: [u64; 2],
 }
 
 impl Circuit {
-    /// A circuit with these timeslots, and its coding and frame error rates without adaptation. None if it
-    /// neither adapts nor contends.
+    /// A circuit with `slots` timeslots, downlink and uplink. `fixed`: coding and frame error rates without adaptation.
+    /// Returns `None` without adaptation and without contention.
     pub(super) fn new(
         slots: [u8; 2],
         fixed: (Coding, [f64; 2]),
@@ -127,7 +127,7 @@ impl Circuit {
         has.then_some(Circuit { slots, fixed, adapting, contending, changes: [0; 2] })
     }
 
-    /// The circuit in the period of 20 ms with this number; periods only go forward.
+    /// Rate, coding and error rate in period number `n` of 20 ms, downlink and uplink; `n` must not decrease.
     pub(super) fn at(&mut self, n: Tick) -> [CircuitPeriod; 2] {
         let slots = match &mut self.contending {
             Some(contending) => {
@@ -156,7 +156,7 @@ impl Circuit {
 }
 
 impl Adapting {
-    /// Advances to a period and returns its C/I.
+    /// Advances to period `n` and returns the C/I of the period in dB.
     fn advance(&mut self, n: Tick) -> f64 {
         let c_over_i = self.steps.at(n);
         if n >= self.next {
@@ -169,7 +169,8 @@ impl Adapting {
         c_over_i
     }
 
-    /// Chooses the coding for a measured C/I. The other one must be better half the hysteresis beyond it.
+    /// Chooses the coding for a measured C/I. A change requires that the other coding is better even if C/I is wrong by
+    /// half the hysteresis.
     fn choose(&mut self, measured: f64) {
         let half = 0.5 * self.config.hysteresis_db;
         let faster = |at: f64| {
@@ -185,7 +186,7 @@ impl Adapting {
 }
 
 impl Contending {
-    /// Processes calls up to a period and regrades.
+    /// Processes the calls up to period `n`, then downgrades or regrades the allocation.
     fn advance(&mut self, n: Tick, wanted: [u8; 2]) {
         let most = usize::from(self.config.timeslots.saturating_sub(1));
         while let Some((at, end)) = self.calls.arrival(n) {
@@ -215,7 +216,7 @@ impl Contending {
     }
 }
 
-/// Stream of the calls beside a circuit.
+/// Random stream of the calls that compete with a circuit.
 pub(super) fn calls(name: &str, seed: Seed) -> Stream {
     seed.stream(name, "contention.calls")
 }
@@ -240,7 +241,7 @@ mod tests {
         Circuit::new([3, 1], (Coding::F144, [0.0; 2]), adaptation, contention, calls).unwrap()
     }
 
-    /// GP-40: the coding follows C/I one measurement later, and rests within the hysteresis.
+    /// GP-40: the coding follows C/I one measurement later, and does not change within the hysteresis.
     #[test]
     fn gp_40_the_coding_follows_c_over_i() {
         let config = adaptation(vec![(0, 20.0), (1000, 6.0), (2000, 20.0)]);
@@ -250,7 +251,7 @@ mod tests {
         let [down, up] = changes[..] else { panic!("{changes:?}") };
         assert!((1000..1049).contains(&down) && (2000..2049).contains(&up), "{changes:?}");
         assert_eq!(circuit.changes, [4, 0]);
-        // The codings break even where 13.4 (1 - p14) = 10.0 (1 - p9.6).
+        // The codings are equal where 13.4 (1 - p14) = 10.0 (1 - p9.6).
         let even = (0..300)
             .map(|i| f64::from(i) * 0.1)
             .find(|db| Coding::F144.expects(*db, 0.0) > Coding::F96.expects(*db, 0.0));
@@ -268,7 +269,8 @@ mod tests {
         }
     }
 
-    /// GP-40: shares of time with 3 + 1, 2 + 2 and 1 + 1 timeslots beside an M/M/6 loss system, by Erlang's formula.
+    /// GP-40: shares of time with 3 + 1, 2 + 2 and 1 + 1 timeslots, with the calls of an M/M/6 loss system, by Erlang's
+    /// formula.
     #[test]
     fn gp_40_allocations_beside_calls_follow_erlang() {
         let config = Contention {
@@ -299,7 +301,7 @@ mod tests {
             })
             .collect();
         let total: f64 = weights.iter().sum();
-        // Three timeslots while at most four calls are up, two with five, one with six.
+        // Three timeslots with at most four calls in progress, two with five calls, one with six.
         let expected = [weights[..5].iter().sum::<f64>() / total, weights[5] / total, weights[6] / total];
         for (n, share) in seen.into_iter().zip(expected) {
             let measured = f64::from(n) / f64::from(ticks / 100);
@@ -307,7 +309,7 @@ mod tests {
         }
     }
 
-    /// GP-40: timeslots go at once and come back at a regrading.
+    /// GP-40: a call takes timeslots immediately; they return at a regrading.
     #[test]
     fn gp_40_upgrades_wait_for_a_regrading() {
         let config = Contention {

@@ -1,4 +1,4 @@
-//! Configuration of framed bearers (HSCSD, W-CDMA, cdma2000), by kind.
+//! Configuration of framed bearers: HSCSD with RLP, W-CDMA RLC AM, cdma2000 RLP, with the defaults of each.
 
 use super::circuit::Coding;
 use crate::quality::Steps;
@@ -6,46 +6,46 @@ use crate::rlc::Numbering;
 use base::dist::Dist;
 use base::{Rate, Span, Time};
 
-/// Report policy of the receiver.
+/// Report policy of the receiver, and the timers of the sender.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Reports {
-    /// A gap is reported immediately (SREJ); acknowledgements are continuous. The timer retransmits the last
-    /// frames.
+    /// The receiver acknowledges continuously and reports each gap immediately (SREJ). The sender retransmits the last
+    /// frames at the expiry of a timer.
     Continuous {
-        /// T1: time without an acknowledgement after which the last frames are retransmitted.
+        /// T1: time since the last transmission after which unacknowledged frames are retransmitted.
         timer: Span,
     },
-    /// Reports on the poll bit and on gaps, at least `prohibit` apart (25.322 sections 9.7.1 and 9.7.2).
+    /// The receiver reports on the poll bit and on gaps, at least `prohibit` apart (25.322 sections 9.7.1 and 9.7.2).
     Polled {
         /// PDUs between polls.
         every: u32,
-        /// Time between polls.
+        /// Maximum time between two polls while frames are sent.
         timer: Span,
-        /// Least time between two status reports.
+        /// Status prohibit timer: minimum time between two status reports.
         prohibit: Span,
     },
-    /// Only missing frames are reported, in rounds of several NAKs. Each NAK has a frame of its own, and its
-    /// copies protect against NAK loss.
+    /// The receiver reports only missing frames, in rounds of several NAKs. Each NAK uses a frame of its own; the copies
+    /// in a round protect against NAK loss.
     Rounds {
-        /// NAKs of each round.
+        /// Number of NAKs in each round.
         naks: Vec<u8>,
         /// Time from the last NAK of a round to the next round.
         timer: Span,
     },
 }
 
-/// A state of the channel.
+/// State of the channel: rates, frame error rates, duration.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ChannelState {
-    /// Its name.
+    /// Name of the state.
     pub name: String,
-    /// Rate of frames with their payload, downlink and uplink.
+    /// Rate of frames, counted by their user data, downlink and uplink.
     pub rate: [Rate; 2],
     /// Frame error rate, downlink and uplink.
     pub error: [f64; 2],
     /// Duration, nanoseconds; `None`: unlimited.
     pub lasts: Option<Dist>,
-    /// Weight as a successor of another state.
+    /// Relative probability that this state follows another state.
     pub weight: f64,
 }
 
@@ -54,21 +54,21 @@ base::named! {
     pub enum Cause {
         /// Handover failure.
         Handover = "handover",
-        /// The air interface.
+        /// Failure of the air interface.
         AirInterface = "air-interface",
-        /// The remote equipment.
+        /// The remote equipment released the circuit.
         Remote = "remote-equipment",
     }
 }
 
-/// Losses of the circuit.
+/// Random losses of the circuit.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Disconnections {
-    /// Time between losses, nanoseconds.
+    /// Time from a reconnection to the next loss, nanoseconds.
     pub every: Dist,
-    /// Time until reconnection, nanoseconds.
+    /// Time from a loss to the reconnection, nanoseconds.
     pub lasts: Dist,
-    /// Weights of the causes, in the order of [`Cause`].
+    /// Relative probabilities of the causes, in the order of [`Cause`].
     pub causes: [f64; 3],
 }
 
@@ -77,69 +77,69 @@ pub struct Disconnections {
 pub struct Adaptation {
     /// C/I over time, downlink and uplink, dB.
     pub c_over_i: [Steps; 2],
-    /// Receiver gain over the minimum of 3GPP TS 45.005, dB.
+    /// Receiver gain over the minimum receiver of 3GPP TS 45.005, dB.
     pub gain: f64,
-    /// Measurement period.
+    /// Period over which C/I is averaged.
     pub every: Span,
-    /// Hysteresis about the C/I at which the codings are equal, dB.
+    /// Hysteresis about the C/I at which both codings have equal throughput, dB.
     pub hysteresis_db: f64,
 }
 
-/// Calls that compete for the timeslots of a cell with an HSCSD circuit.
+/// Voice calls that compete with an HSCSD circuit for the timeslots of a cell.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Contention {
-    /// Traffic channels of the cell.
+    /// Number of traffic channels of the cell.
     pub timeslots: u8,
     /// Offered voice traffic, Erlang.
     pub calls: f64,
-    /// Mean length of a call.
+    /// Mean duration of a call.
     pub call_lasts: Span,
-    /// Time between upgrades.
+    /// Time between two upgrades of the allocation.
     pub regrade: Span,
-    /// Allocations in place of the wanted one, downlink and uplink, in order of preference.
+    /// Allocations used when the wanted one does not fit, downlink and uplink, in order of preference.
     pub fallback: Vec<[u8; 2]>,
 }
 
-/// Configuration of a bearer.
+/// Configuration of a framed bearer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FramedConfig {
     /// Key of its random streams.
     pub name: String,
-    /// Frame period (TTI); frames start at its multiples.
+    /// Frame period (TTI); frames start at multiples of the period.
     pub period: Span,
-    /// The frames of one period are coded and interleaved together: all are lost, or none.
+    /// The frames of a period are coded and interleaved together: either all of them are lost or none.
     pub together: bool,
     /// Octets of user data in a frame.
     pub octets: u32,
     /// Overhead of each packet (PPP, PDCP), octets.
     pub around: u32,
-    /// Window and sequence number space of frames.
+    /// Window and sequence number space, in frames.
     pub numbering: Numbering,
     /// Report policy.
     pub reports: Reports,
-    /// Time from the end of a frame to a report about it at the sender.
+    /// Time from the end of a frame until a report about this frame reaches the sender.
     pub feedback: Span,
-    /// MaxDAT: transmissions of a frame before its packet is abandoned; `None`: unlimited.
+    /// MaxDAT: maximum number of transmissions of a frame, after which its packets are abandoned; `None`: unlimited.
     pub attempts: Option<u8>,
     /// States of the channel; the first one is the initial state.
     pub states: Vec<ChannelState>,
-    /// A state lasts at least as long as data wait (the resource is kept).
+    /// The initial state does not end while data are queued or to be retransmitted (the resource is kept).
     pub keep: bool,
-    /// Rate limits from distance and load, from each instant on; empty: none.
+    /// Rate limits by distance and load, downlink and uplink, each from its start time on; empty: no limit.
     pub limits: Vec<(Time, [Rate; 2])>,
-    /// Upper limit of the rate behind the radio interface (A interface, V.110).
+    /// Maximum rate of the path behind the radio interface (A interface, V.110).
     pub cap: Option<Rate>,
-    /// One-way delay beside transmission: interleaving, processing, the fixed network.
+    /// One-way delay in addition to transmission: interleaving, processing, the fixed network.
     pub delay: Span,
     /// Limits of the packet buffers, downlink and uplink, octets; `None`: unlimited.
     pub buffer: [Option<u64>; 2],
-    /// Losses of the circuit.
+    /// Losses of the circuit; `None`: no losses.
     pub disconnections: Option<Disconnections>,
-    /// HSCSD: timeslots, downlink and uplink, and their coding without adaptation.
+    /// HSCSD: number of timeslots, downlink and uplink, and their coding without adaptation.
     pub timeslots: ([u8; 2], Coding),
-    /// HSCSD: automatic link adaptation.
+    /// HSCSD: automatic link adaptation; `None`: fixed coding.
     pub adaptation: Option<Adaptation>,
-    /// HSCSD: calls that compete for timeslots.
+    /// HSCSD: calls that compete for timeslots; `None`: fixed timeslots.
     pub contention: Option<Contention>,
 }
 
@@ -210,7 +210,7 @@ impl FramedConfig {
         }
     }
 
-    /// cdma2000 1x: frames of 20 ms, a supplemental channel of 153.6 kbit/s assigned and released beside a
+    /// cdma2000 1x: frames of 20 ms; a supplemental channel of 153.6 kbit/s is assigned and released in addition to a
     /// fundamental channel of 9.6 kbit/s, RLP type 3 with rounds of 1, 2 and 3 NAKs.
     pub fn cdma2000(name: &str) -> Self {
         let seconds = |a: f64, b: f64| Some(Dist::Uniform(a * 1e9, b * 1e9));

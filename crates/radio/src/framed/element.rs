@@ -1,4 +1,5 @@
-//! Network element of a framed bearer (HSCSD, W-CDMA, cdma2000): periods, channel states, disconnections; downlink at port 0, uplink at port 1.
+//! Network element of a framed bearer (HSCSD, W-CDMA, cdma2000): periods, channel states, disconnections. Port 0 is the
+//! downlink, port 1 the uplink.
 
 use super::circuit::{self, Circuit};
 use super::config::{Cause, ChannelState, FramedConfig};
@@ -10,7 +11,7 @@ use base::rng::{Seed, Stream};
 use base::{Rate, Span, Time};
 use path::{Cx, Element, Port};
 
-/// A framed bearer.
+/// Network element of a framed bearer.
 pub struct Framed {
     period: Span,
     cap: Option<Rate>,
@@ -28,12 +29,12 @@ pub struct Framed {
     down_until: Time,
     lost: [u64; 3],
     changes: u64,
-    /// Next period with activity.
+    /// Next period to be executed; `None` without activity.
     next: Option<u64>,
     done: u64,
 }
 
-/// Delay of a period's execution after its start, so that packets that arrive at this time take part in it.
+/// Delay of a period's execution after its start, so that packets that arrive at the start take part in the period.
 const AFTER: Span = Span::from_nanos(1);
 
 impl Framed {
@@ -95,7 +96,7 @@ impl Framed {
         lasts.map_or(Time::NEVER, |s| from + Span::from_nanos((s.draw() as u64).max(1_000_000)))
     }
 
-    /// Advances states and circuit losses to `now`.
+    /// Advances channel states and circuit losses to `now`.
     fn weather(&mut self, now: Time) {
         while self.leaves <= now {
             if self.keep && self.lanes.iter().any(Lane::has_data) && self.state == 0 {
@@ -181,20 +182,20 @@ impl Framed {
         }
     }
 
-    /// Counters in the format of a cell's mobile.
+    /// Counters in the format of a cell's mobile; `changes` is the number of circuit losses.
     pub fn counts(&self) -> UserCounts {
         let changes = self.lost.iter().sum();
         UserCounts { down: self.lanes[0].counts, up: self.lanes[1].counts, changes, ..UserCounts::default() }
     }
-    /// Losses of the circuit by [`Cause`].
+    /// Number of circuit losses by [`Cause`].
     pub fn disconnections(&self) -> [(Cause, u64); 3] {
         [(Cause::Handover, self.lost[0]), (Cause::AirInterface, self.lost[1]), (Cause::Remote, self.lost[2])]
     }
-    /// Number of state changes.
+    /// Number of changes of the channel state.
     pub fn changes(&self) -> u64 {
         self.changes
     }
-    /// HSCSD: changes of coding, and of timeslots in the call.
+    /// HSCSD: number of changes of coding, and of changes of the timeslots.
     pub fn regradings(&self) -> [u64; 2] {
         self.circuit.as_ref().map_or([0; 2], |c| c.changes)
     }

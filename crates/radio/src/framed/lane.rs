@@ -1,4 +1,4 @@
-//! One direction of a framed bearer: queue, frames, reports, retransmission, in-order delivery.
+//! One direction of a framed bearer: packet queue, frames, reports and NAK rounds, retransmission, in-order delivery.
 
 use super::circuit::Coding;
 use super::config::{FramedConfig, Reports};
@@ -13,10 +13,10 @@ use base::rng::Stream;
 use base::{Rate, Span, Time};
 use std::collections::VecDeque;
 
-/// Number of a packet in its direction, from 0.
+/// Number of a packet in its direction, counted from 0.
 type Number = u32;
 
-/// A round of NAKs for one frame.
+/// Next round of NAKs for a missing frame.
 #[derive(Clone, Copy)]
 struct Round {
     bsn: Bsn,
@@ -24,7 +24,7 @@ struct Round {
     due: Time,
 }
 
-/// One direction.
+/// One direction of a framed bearer: sender, receiver and packets.
 pub(super) struct Lane {
     sender: Sender<Number>,
     receiver: Receiver,
@@ -32,7 +32,7 @@ pub(super) struct Lane {
     chance: Stream,
     together: bool,
     octets: u32,
-    /// HSCSD with link adaptation: the present coding.
+    /// Present coding of an HSCSD circuit; `None` for other bearers.
     coding: Option<Coding>,
     around: u32,
     feedback: Span,
@@ -40,13 +40,14 @@ pub(super) struct Lane {
     attempts: Option<u8>,
     reports: Reports,
     buffer: Option<u64>,
-    /// Packets inside, oldest first; below, the number of the first.
+    /// Packets in the bearer, oldest first.
     inside: VecDeque<Packet>,
+    /// Number of the oldest packet in `inside`.
     first: Number,
     waiting: u64,
-    /// Packets with an abandoned frame.
+    /// Numbers of the packets with an abandoned frame.
     spoiled: Vec<Number>,
-    /// Octets that may be sent in this period.
+    /// Octets that may be sent at the present rate and have not been used.
     credit: f64,
     heard: VecDeque<(Time, Report)>,
     last_report: Time,
@@ -97,7 +98,7 @@ impl Lane {
         }
     }
 
-    /// A packet enters.
+    /// A packet enters the queue, or is dropped if the buffer is full.
     pub(super) fn take(&mut self, packet: Packet) {
         let octets = packet.size + self.around;
         self.counts.offered += u64::from(packet.size);
@@ -111,25 +112,25 @@ impl Lane {
         self.inside.push_back(packet);
     }
 
-    /// Whether data are queued, frames outstanding, or reports expected.
+    /// Whether data are queued, frames unacknowledged, or NAK rounds pending.
     pub(super) fn is_busy(&self) -> bool {
         self.sender.feed.has_data() || self.sender.is_pending() || !self.rounds.is_empty()
     }
-    /// Whether data wait for transmission.
+    /// Whether data are queued or frames are to be retransmitted.
     pub(super) fn has_data(&self) -> bool {
         self.sender.feed.has_data() || self.sender.has_work()
     }
-    /// Number of packets inside.
+    /// Number of packets in the bearer.
     pub(super) fn holds(&self) -> usize {
         self.inside.len() + self.out.len()
     }
 
-    /// Sets the coding of an HSCSD circuit from this period on.
+    /// Sets the coding of an HSCSD circuit for this and later periods.
     pub(super) fn code(&mut self, coding: Coding) {
         (self.coding, self.octets) = (Some(coding), coding.octets());
     }
 
-    /// Executes one period at this rate and frame error rate; `tick` counts periods.
+    /// Executes one period with a rate and a frame error rate; `tick` is the number of the period.
     pub(super) fn step(&mut self, tick: u32, now: Time, period: Span, rate: Rate, error: f64) {
         self.take_reports(tick, now);
         self.nak(now);
@@ -142,7 +143,7 @@ impl Lane {
             let scheme = if slow { Scheme::Cs1 } else { Scheme::Cs2 };
             let Some(unit) = self.sender.next_octets(tick, scheme, self.octets, repeat) else { break };
             spare = false;
-            // RLP remapping (24.022 section 5.2.3): the data of a frame of TCH/F14.4 fill three of TCH/F9.6.
+            // RLP remapping (24.022 section 5.2.3): the data of a TCH/F14.4 frame fill three TCH/F9.6 frames.
             let frames = if slow && unit.first_scheme != scheme { 3 } else { 1 };
             self.credit -= f64::from(self.octets * frames);
             let error = if frames == 1 { error } else { 1.0 - libm::pow(1.0 - error, f64::from(frames)) };
@@ -163,7 +164,7 @@ impl Lane {
             }
             self.arrive(unit.bsn, unit.last, now, period);
         }
-        // An idle channel accumulates no credit, except for a frame that takes several periods.
+        // An idle channel accumulates credit for at most one frame, so that a frame longer than a period can be sent.
         let most = if spare { f64::from(self.octets) } else { f64::from(self.octets).max(self.credit) };
         self.credit = self.credit.min(most);
         if self.sender.is_stalled() {
@@ -171,7 +172,7 @@ impl Lane {
         }
     }
 
-    /// Whether the last frames may be retransmitted after a time without reports.
+    /// Whether unacknowledged frames may be retransmitted: the timer has expired since the last transmission.
     fn may_repeat(&self, now: Time) -> bool {
         match &self.reports {
             Reports::Continuous { timer } => now.since(self.last_sent) > *timer,
@@ -203,7 +204,7 @@ impl Lane {
                 if (due || timed || taken.gap) && end.since(self.last_report) >= prohibit {
                     self.report(end);
                 } else if due && self.last_report <= end {
-                    // A single report waits for the end of the prohibit time.
+                    // During the prohibit time one report is scheduled for its end.
                     self.report(self.last_report + prohibit);
                 }
             }
@@ -213,7 +214,7 @@ impl Lane {
                         self.rounds.push(Round { bsn: missing, round: 0, due: end + self.feedback });
                     }
                 }
-                // The report only opens the sender's window.
+                // This report only advances the sender's window.
                 self.heard.push_back((end + self.feedback, self.receiver.report()));
             }
         }
@@ -225,12 +226,12 @@ impl Lane {
         self.heard.push_back((at + self.feedback, self.receiver.report()));
     }
 
-    /// Processes the reports that the sender receives by now.
+    /// Processes the reports that reach the sender by `now`; abandons frames after the maximum number of transmissions.
     fn take_reports(&mut self, tick: u32, now: Time) {
         while self.heard.front().is_some_and(|(at, _)| *at <= now) {
             let Some((_, mut report)) = self.heard.pop_front() else { return };
             if matches!(self.reports, Reports::Rounds { .. }) {
-                // NAKs report missing frames; this report only advances the window.
+                // NAKs report the missing frames; this report only advances the window.
                 report.end = report.complete;
             }
             self.sender.on_report(&report, tick);
@@ -241,8 +242,8 @@ impl Lane {
         }
     }
 
-    /// Sends the due rounds of NAKs. Each round causes one retransmission; its copies protect against NAK
-    /// loss.
+    /// Processes the NAK rounds due by `now`. Each round causes one retransmission, since the further NAKs of a round are
+    /// copies against NAK loss. After the last round the frame is abandoned.
     fn nak(&mut self, now: Time) {
         let Reports::Rounds { naks, timer } = &self.reports else { return };
         let (naks, timer) = (naks.clone(), *timer);
@@ -268,7 +269,7 @@ impl Lane {
         }
     }
 
-    /// Abandons a frame: its packets are lost, and both ends continue.
+    /// Abandons a frame: its packets are lost, and sender and receiver treat it as received.
     fn give_up(&mut self, bsn: Bsn, now: Time) {
         let hit = self.sender.feed.in_block(bsn).map(|p| p.token);
         self.spoiled.extend(hit);
@@ -295,7 +296,7 @@ impl Lane {
         });
     }
 
-    /// The circuit is lost with all packets in it.
+    /// Loss of the circuit: all packets in the bearer are dropped.
     pub(super) fn reset(&mut self) {
         let numbering = self.sender.numbering();
         self.sender.feed.clear(|_, _| ());

@@ -1,10 +1,10 @@
-//! Rate of a W-CDMA channel by distance and load: link budget of a macro cell, in both directions.
+//! Rate of a W-CDMA channel by distance and load: link budget of a macro cell, downlink and uplink.
 //!
 //! Path loss is 128.1 + 37.6 log10(d/km) dB (vehicular test environment at 2 GHz; 3GPP TR 25.942). A rate R
-//! is feasible while the processing gain W/R lifts the signal to the required Eb/N0. Uplink interference
-//! rises by the noise rise 1/(1 - load). Downlink, the own site spends `load` of its power on other mobiles;
-//! a non-orthogonal part of it interferes, as do six sites at equal distance. The channel gets the largest
-//! standard rate (3GPP TS 34.108) that is feasible.
+//! is feasible while the processing gain W/R raises the signal to the required Eb/N0. Uplink interference
+//! is multiplied by the noise rise 1/(1 - load). In the downlink the site uses the share `load` of its power for other
+//! mobiles; the non-orthogonal part of this power interferes, and so does the power of six sites at equal distance. The
+//! channel uses the largest feasible standard rate (3GPP TS 34.108).
 
 use base::Rate;
 
@@ -12,17 +12,17 @@ use base::Rate;
 const CHIPS: f64 = 3.84e6;
 /// Thermal noise in the chip-rate bandwidth, dBm.
 const NOISE: f64 = -108.2;
-/// Noise figures of mobile and base station, dB.
+/// Noise figures of the receivers in mobile (downlink) and base station (uplink), dB.
 const FIGURES: [f64; 2] = [9.0, 5.0];
-/// Power of a downlink code and of the mobile, dBm.
+/// Transmit power of a downlink code and of the mobile, dBm.
 const POWERS: [f64; 2] = [33.0, 21.0];
-/// Power of a site, dBm.
+/// Total transmit power of a site, dBm.
 const SITE: f64 = 43.0;
-/// Non-orthogonal part of the own site's power.
+/// Non-orthogonal share of the serving site's power.
 const LEAK: f64 = 0.4;
-/// Eb/N0 for packet data, downlink and uplink, dB.
+/// Required Eb/N0 for packet data, downlink and uplink, dB.
 const EBN0: [f64; 2] = [5.0, 3.0];
-/// Rates of dedicated channels, bit/s, in descending order.
+/// Standard rates of dedicated channels, bit/s, in descending order.
 const RATES: [u64; 7] = [384_000, 144_000, 128_000, 64_000, 32_000, 16_000, 8_000];
 
 /// Location of a mobile, and load of the cells.
@@ -32,7 +32,7 @@ pub struct MobilePosition {
     pub distance: f64,
     /// Distance between sites, m.
     pub sites: f64,
-    /// Share of downlink power for other mobiles, and uplink load, 0 to below 1.
+    /// Share of downlink power used for other mobiles, and uplink load; at least 0 and below 1.
     pub load: f64,
     /// Margin for shadowing and fading, dB.
     pub margin: f64,
@@ -42,19 +42,19 @@ fn linear(db: f64) -> f64 {
     libm::pow(10.0, db / 10.0)
 }
 
-/// Path gain at a distance in m.
+/// Path gain (linear) at a distance in m, with a margin in dB.
 fn gain(distance: f64, margin: f64) -> f64 {
     let km = distance.max(10.0) / 1000.0;
     linear(-(128.1 + 37.6 * libm::log10(km) + margin))
 }
 
 impl MobilePosition {
-    /// Feasible rate by the link budget, bit/s, downlink and uplink.
+    /// Maximum feasible rate by the link budget, bit/s, downlink and uplink.
     pub fn budget(&self) -> [f64; 2] {
         let own = gain(self.distance, self.margin);
         let busy = linear(SITE) * self.load;
         let (d, s) = (self.distance, self.sites);
-        // Six neighbour sites; the mobile is on the line to one of them.
+        // Six neighbour sites; the mobile is on the line from the serving site to one of these.
         let beside = |sign: f64| libm::sqrt((s * s + d * d + sign * s * d).max(1.0));
         let others: f64 = [s - d, s + d, beside(-1.0), beside(-1.0), beside(1.0), beside(1.0)]
             .into_iter()
@@ -66,7 +66,7 @@ impl MobilePosition {
             .map(|(way, interference)| CHIPS * linear(POWERS[way]) * own / interference / linear(EBN0[way]))
     }
 
-    /// Largest feasible standard rate, at most `most`; 0: no channel.
+    /// Largest feasible standard rate that does not exceed `most`, downlink and uplink; 0: no channel.
     pub fn rate(&self, most: [Rate; 2]) -> [Rate; 2] {
         let budget = self.budget();
         [0, 1].map(|way: usize| {
@@ -84,8 +84,8 @@ mod tests {
         MobilePosition { distance, sites: 2000.0, load, margin: 6.0 }
     }
 
-    /// WC-10: by hand, uplink at 1 km without load: 21 dBm - 134.1 dB = -113.1 dBm, 9.9 dB below the noise of -103.2 dBm;
-    /// 65.8 dB of chips a second less 9.9 and 3 dB are 52.9 dB: 196 kbit/s.
+    /// WC-10: computed by hand, uplink at 1 km without load. 21 dBm - 134.1 dB = -113.1 dBm, 9.9 dB below the noise of
+    /// -103.2 dBm. 65.8 dB of chips per second less 9.9 and 3 dB are 52.9 dB: 196 kbit/s.
     #[test]
     fn wc_10_link_budget_by_hand() {
         let up = spot(1000.0, 0.0).budget()[1];

@@ -1,10 +1,10 @@
-//! Countdown value of uplink blocks (3GPP TS 44.060 section 9.3.1, annex F).
+//! Countdown value (CV) of uplink RLC data blocks (3GPP TS 44.060 section 9.3.1, annex F).
 
-/// Value for more than BS_CV_MAX remaining blocks.
+/// Countdown value of a block followed by more than BS_CV_MAX block periods of data.
 pub const MANY: u32 = 15;
 
-/// CV of a block with `left` blocks after it, on `slots` timeslots: remaining block periods, or 15 above
-/// `BS_CV_MAX`.
+/// Countdown value of a block with `left` blocks after it, on `slots` timeslots: remaining block periods, or 15 if
+/// they exceed `bs_cv_max`.
 pub fn value(left: u32, slots: u32, bs_cv_max: u32) -> u32 {
     let periods = left.div_ceil(slots.max(1));
     if periods <= bs_cv_max.min(MANY) { periods } else { MANY }

@@ -1,5 +1,5 @@
-//! Medium access control: allocation of blocks and timeslots to mobiles (3GPP TS 44.060 sections 7 and 8,
-//! 45.002 annex B).
+//! Medium access control: TBF states and set-up times, countdown value, multislot classes, round robin of a timeslot
+//! (3GPP TS 44.060 sections 7 to 9, 45.002 annex B).
 
 pub mod countdown;
 pub mod multislot;

@@ -1,6 +1,6 @@
-//! Multislot classes and the allocation of timeslots (3GPP TS 45.002 annex B).
+//! Multislot classes of mobiles and the allocation of consecutive timeslots (3GPP TS 45.002 annex B).
 
-/// Limits of a multislot class.
+/// Maximum numbers of timeslots of a multislot class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Class {
     /// Number of the class.
@@ -17,7 +17,7 @@ const fn class(number: u8, down: u8, up: u8, sum: u8) -> Class {
     Class { number, down, up, sum }
 }
 
-/// Classes of mobiles that receive and transmit in one frame by switching, ordered by number.
+/// Classes of mobiles that switch between reception and transmission within a TDMA frame (half duplex), by number.
 pub const CLASSES: [Class; 17] = [
     class(1, 1, 1, 2),
     class(2, 2, 1, 3),
@@ -44,14 +44,14 @@ pub fn of(number: u8) -> Option<Class> {
 }
 
 impl Class {
-    /// Timeslots granted to a direction that wants `wanted`, while the other direction has `other`.
+    /// Number of timeslots granted of `wanted` ones, if the opposite direction has `other` timeslots.
     pub fn grant(self, downlink: bool, wanted: u8, other: u8) -> u8 {
         let most = if downlink { self.down } else { self.up };
         wanted.min(most).min(self.sum.saturating_sub(other)).max(1)
     }
 }
 
-/// The first of `width` consecutive timeslots, of `slots`, with the smallest sum of `load`; `tie` picks among equals.
+/// First timeslot of the `width` consecutive ones with the smallest sum of `load`; `tie` picks among equal sums.
 pub fn position(load: &[u32], width: usize, mut tie: impl FnMut(usize) -> usize) -> usize {
     let sums: Vec<u32> = load.windows(width.clamp(1, load.len().max(1))).map(|w| w.iter().sum()).collect();
     let Some(least) = sums.iter().min() else { return 0 };

@@ -1,9 +1,9 @@
-//! Round-robin scheduling of one timeslot among TBFs, by priority classes.
+//! Round-robin scheduling of one timeslot among the TBFs assigned to it, by priority classes.
 
-/// Members of a timeslot, and the next one in turn. At most 32 members, since a TFI has 5 bits.
+/// Members of a timeslot's round robin, and the last member served. At most 32 members, since a TFI has 5 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ring {
-    /// One bit for each member.
+    /// Bit set of the members.
     members: u32,
     /// Last member served.
     last: u8,
@@ -36,7 +36,7 @@ impl Ring {
         (0..32).filter(move |m| all >> m & 1 == 1)
     }
 
-    /// Next member in turn among `ready` (bit set), which becomes the last one served.
+    /// Next member in turn whose bit in `ready` is set; it becomes the last member served.
     #[inline]
     pub fn next(&mut self, ready: u32) -> Option<u8> {
         let candidates = self.members & ready;
@@ -49,8 +49,8 @@ impl Ring {
         Some(self.last)
     }
 
-    /// Next member in turn of the highest priority; `priority(member)` is `None` for members with nothing to
-    /// send.
+    /// Next member in turn among those of the highest priority. `priority(member)` is `None` if the member has no block
+    /// to send.
     #[inline]
     pub fn next_by(&mut self, mut priority: impl FnMut(u8) -> Option<u8>) -> Option<u8> {
         let (mut best, mut ready) = (0, 0u32);

@@ -1,8 +1,8 @@
-//! Temporary block flows: states, events, and durations of access and assignment (3GPP TS 44.060 sections 7,
-//! 9.3.1, 9.3.2; 44.018 section 3.5).
+//! Temporary block flows (TBFs): states and events as transition tables, durations of access and assignment, release
+//! timers (3GPP TS 44.060 sections 7, 9.3.1, 9.3.2; 44.018 section 3.5).
 //!
-//! The state machines are tables: (state, event, next state, timer or counter). The duration of access and
-//! assignment depends on the mobile's state; each procedure has a distribution ([`Setup`]).
+//! Each line of a table is a [`Transition`]. The duration of access and assignment depends on the mobile's state; each
+//! procedure has a distribution ([`Setup`]).
 
 use base::Span;
 use base::dist::Dist;
@@ -14,11 +14,11 @@ base::named! {
         Idle = "idle",
         /// Access (uplink) or assignment (downlink) is in progress.
         Requested = "requested",
-        /// Blocks are sent.
+        /// Data blocks are sent.
         Active = "active",
-        /// No data are left; the TBF is kept by dummy blocks or USFs.
+        /// No data are queued; dummy blocks or USFs keep the TBF (delayed release, extended uplink TBF).
         Kept = "kept",
-        /// The final block was sent; its report is awaited.
+        /// The final block was sent; the final report is outstanding.
         Final = "final",
     }
 }
@@ -26,27 +26,27 @@ base::named! {
 base::named! {
     /// Events of a TBF direction.
     pub enum Event {
-        /// Data wait.
+        /// Data are queued.
         Data = "data",
         /// The assigned timeslots can be used.
         Assigned = "assigned",
-        /// Everything is acknowledged.
+        /// All data are acknowledged, and the TBF ends.
         Acknowledged = "acknowledged",
-        /// Everything is acknowledged and release is delayed.
+        /// All data are acknowledged, and release is delayed.
         Drained = "drained",
-        /// The delay of the release has expired.
+        /// The delay of the release is over.
         HoldOver = "hold-over",
         /// The final block was sent (FBI = 1, or CV = 0).
         FinalSent = "final-sent",
-        /// The cell changed, or a counter of the network ran out.
+        /// The cell changed, or a timer or counter abnormally released the TBF.
         Abort = "abort",
     }
 }
 
-/// A line of a state machine.
+/// Transition of a state machine: state, event, next state, and the 3GPP timer, counter or message as text.
 pub type Transition = (TbfState, Event, TbfState, &'static str);
 
-/// Downlink TBF.
+/// Transitions of a downlink TBF.
 pub static DOWNLINK: &[Transition] = &[
     (TbfState::Idle, Event::Data, TbfState::Requested, "assignment on AGCH, PACCH, or after paging"),
     (TbfState::Requested, Event::Assigned, TbfState::Active, "starting time over"),
@@ -59,7 +59,7 @@ pub static DOWNLINK: &[Transition] = &[
     (TbfState::Kept, Event::Abort, TbfState::Idle, "N3105, T3195"),
 ];
 
-/// Uplink TBF.
+/// Transitions of an uplink TBF.
 pub static UPLINK: &[Transition] = &[
     (TbfState::Idle, Event::Data, TbfState::Requested, "RACH, or channel request in a downlink report"),
     (TbfState::Requested, Event::Assigned, TbfState::Active, "first USF"),
@@ -74,34 +74,34 @@ pub static UPLINK: &[Transition] = &[
     (TbfState::Final, Event::Abort, TbfState::Idle, "N3103, T3182"),
 ];
 
-/// Next state; `None` if the machine ignores the event in this state.
+/// Next state; `None` if the table has no transition for this state and event.
 pub fn next(machine: &[Transition], state: TbfState, event: Event) -> Option<TbfState> {
     machine.iter().find(|(s, e, ..)| *s == state && *e == event).map(|(_, _, next, _)| *next)
 }
 
 base::named! {
-    /// Set-up procedure of a TBF, chosen by the mobile's state.
+    /// Procedure of access, assignment or upgrade of a TBF, chosen by the mobile's state.
     pub enum Setup {
         /// Uplink, packet idle: RACH, Immediate Assignment, first USF.
         Access = "access",
-        /// Uplink, addition of a second phase: Packet Resource Request, Packet Uplink Assignment.
+        /// Uplink, additional time of two-phase access: Packet Resource Request, Packet Uplink Assignment.
         SecondPhase = "second-phase",
-        /// Uplink with a downlink TBF: from the report with the channel request to the first block.
+        /// Uplink on PACCH with a downlink TBF: from the report with the channel request to the first block.
         UplinkOnPacch = "uplink-on-pacch",
         /// Downlink on PACCH, with an uplink TBF or while T3192 runs.
         DownlinkOnPacch = "downlink-on-pacch",
         /// Downlink on AGCH: the mobile listens to every paging block (non-DRX).
         DownlinkOnAgch = "downlink-on-agch",
-        /// Downlink, addition of the wait for the paging group (DRX).
+        /// Downlink, additional wait for the paging group (DRX).
         PagingGroup = "paging-group",
-        /// Downlink in STANDBY: paging, access, response.
+        /// Downlink in STANDBY: paging, access, paging response.
         Paging = "paging",
-        /// From one timeslot to all: Packet Timeslot Reconfigure.
+        /// Upgrade from one timeslot to all: Packet Timeslot Reconfigure.
         MoreSlots = "more-slots",
     }
 }
 
-/// Durations of set-up, nanoseconds, in the order of [`Setup`].
+/// Distributions of set-up times, nanoseconds, in the order of [`Setup`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct Durations(pub Vec<Dist>);
 
@@ -138,32 +138,32 @@ impl Durations {
         }
         self
     }
-    /// No set-up time.
+    /// Set-up times of zero.
     pub fn none() -> Self {
         Durations(vec![Dist::Constant(0.0); Setup::ALL.len()])
     }
 }
 
-/// Set-up, keeping and release of a mobile's TBFs.
+/// Parameters of access, delayed release and timers of a mobile's TBFs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TbfConfig {
     /// Uplink access in two phases.
     pub two_phases: bool,
-    /// Set-up.
+    /// Set-up times.
     pub setup: Durations,
-    /// T3192: time for which the mobile keeps listening after a downlink TBF.
+    /// T3192: time for which the mobile monitors the PDCHs after a downlink TBF.
     pub t3192: Span,
-    /// Delayed release of downlink TBFs; zero releases at once.
+    /// Delay of the release of a downlink TBF; zero: immediate release.
     pub hold_down: Span,
-    /// Extended uplink TBF; zero ends at countdown 0.
+    /// Duration of the extended uplink TBF; zero: the TBF ends at countdown value 0.
     pub hold_up: Span,
-    /// Interval of dummy blocks or idle USFs of a kept TBF.
+    /// Interval between dummy blocks or USFs of a TBF without data.
     pub keep_alive: Span,
-    /// DRX_TIMER_MAX: non-DRX mode after a TBF.
+    /// DRX_TIMER_MAX: duration of non-DRX mode after a TBF.
     pub non_drx: Span,
     /// T3314, the READY timer.
     pub ready: Span,
-    /// BS_CV_MAX.
+    /// BS_CV_MAX, block periods.
     pub bs_cv_max: u32,
     /// Both TBFs exist from the start and are never released.
     pub permanent: bool,
@@ -191,7 +191,7 @@ impl Default for TbfConfig {
 mod tests {
     use super::*;
 
-    /// GP-18, GP-19, GP-20: set-up, release at once, delayed release, as lines of the tables.
+    /// GP-18, GP-19, GP-20: set-up, immediate release, delayed release, as transitions of the tables.
     #[test]
     fn gp_18_gp_19_gp_20_lines_of_the_machines() {
         assert_eq!(next(UPLINK, TbfState::Idle, Event::Data), Some(TbfState::Requested));
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(next(DOWNLINK, TbfState::Kept, Event::Data), Some(TbfState::Active));
     }
 
-    /// Every state can be left, every line is unique, and every state except idle can be aborted.
+    /// Every state has a transition, every transition is unique, and every state except `Idle` has `Abort`.
     #[test]
     fn machines_are_whole() {
         for machine in [DOWNLINK, UPLINK] {

@@ -1,9 +1,9 @@
-//! Routing area update of a mobile with a real PCU: messages of GMM in LLC frames (3GPP TS 24.008 section 4.7.5, 23.060
-//! section 6.9.1.2).
+//! Routing area update of a mobile that uses a real PCU: GMM messages in LLC frames between mobile and SGSN (3GPP TS
+//! 24.008 section 4.7.5, 23.060 section 6.9.1.2).
 //!
-//! The mobile holds its packets until ROUTING AREA UPDATE ACCEPT, the SGSN those for it until COMPLETE. Both repeat what
-//! is not answered (T3330, T3350). The time of the core network is drawn; that of the radio interface is the PCU's.
-//! The TLLI stays.
+//! The mobile queues its packets until it receives ROUTING AREA UPDATE ACCEPT; the SGSN queues downlink packets until it
+//! receives COMPLETE. The mobile repeats an unanswered request (T3330), the SGSN an unanswered ACCEPT (T3350). Delays of
+//! the core network are drawn at random; delays of the radio interface result from the PCU. The TLLI does not change.
 
 use super::phone::Phone;
 use crate::mobility::{Change, Extent};
@@ -14,21 +14,23 @@ use crate::wire::gmm::{self, Command, Report};
 use crate::wire::{llc, pcuif};
 use base::{Span, Time};
 
-/// Times that the SGSN sends an unanswered ACCEPT (24.008 section 4.7.5.1.6).
+/// Maximum number of transmissions of ACCEPT without COMPLETE (24.008 section 4.7.5.1.6).
 const ACCEPTS: u8 = 5;
 
-/// Whether a change is one of routing area.
+/// Whether a cell change includes a change of routing area.
 pub(super) fn is_area(change: &Change) -> bool {
     matches!(change.extent, Extent::RoutingArea | Extent::InterSgsn)
 }
 
-/// An update at the SGSN.
+/// A routing area update in progress at the SGSN.
 pub(super) struct Accepting {
-    /// Time of the next ACCEPT; never before a request.
+    /// Time of the next ACCEPT; [`Time::NEVER`] until the request arrives.
     at: Time,
-    /// Time from request to ACCEPT; below, from COMPLETE to the first packet.
+    /// Time from request to the first ACCEPT.
     takes: Span,
+    /// Time from COMPLETE to the first downlink packet.
     resume: Span,
+    /// Number of transmissions of ACCEPT left.
     left: u8,
 }
 
@@ -43,7 +45,7 @@ impl Phone {
         Mobile { tlli: self.tlli, digits: self.me, class: self.class, egprs }
     }
 
-    /// The mobile asks for the update, at first or after T3330.
+    /// The mobile sends a ROUTING AREA UPDATE REQUEST.
     pub(super) fn ask_for_update(&mut self, now: Tick) {
         let request = gmm::area_update_request(&self.identity(), gmm::AREA);
         let frame = self.signal(false, &request);
@@ -51,7 +53,7 @@ impl Phone {
         self.update = Some(now);
     }
 
-    /// T3330 of the mobile.
+    /// Repeats the request if T3330 has expired.
     pub(super) fn repeat_update(&mut self, now: Tick) {
         let late = |then: Tick| tdma::BLOCK.times(u64::from(now - then)) >= Id::T3330.span();
         if self.update.is_some_and(late) {
@@ -59,7 +61,7 @@ impl Phone {
         }
     }
 
-    /// The mobile has received a frame: an ACCEPT ends the update.
+    /// Handles a frame received by the mobile: on ACCEPT the mobile sends COMPLETE and its queued packets.
     pub(super) fn on_command(&mut self, frame: &[u8]) {
         let read = llc::read(frame).filter(|read| read.sapi == gmm::SAPI);
         let Some(Command::AreaUpdated(_)) = read.and_then(|read| gmm::read(read.information)) else { return };
@@ -69,14 +71,14 @@ impl Phone {
         self.uplink.resume();
     }
 
-    /// The SGSN knows the change, and waits for the request.
+    /// The SGSN has learned of the cell change and waits for the routing area update request.
     pub(super) fn expect_request(&mut self, change: &Change) {
         let (takes, resume) = (change.updated.since(change.known), change.resumed.since(change.updated));
         self.accepting = Some(Accepting { at: Time::NEVER, takes, resume, left: ACCEPTS });
         self.resumes = Time::NEVER;
     }
 
-    /// The SGSN has received a frame of the mobile.
+    /// Handles a frame of the mobile at the SGSN: request or COMPLETE.
     pub(super) fn on_signalling(&mut self, frame: &[u8], now: Time) {
         let read = llc::read(frame).filter(|read| read.sapi == gmm::SAPI);
         let report = read.and_then(|read| gmm::read_up(read.information));
@@ -86,7 +88,7 @@ impl Phone {
         }
         let Some(accepting) = self.accepting.as_mut() else { return };
         match report {
-            // A repeated request is answered again at once.
+            // A repeated request is answered immediately once an ACCEPT was sent.
             Some(Report::AreaUpdateRequest) if accepting.left < ACCEPTS => accepting.at = now,
             Some(Report::AreaUpdateRequest) => accepting.at = accepting.at.min(now + accepting.takes),
             Some(Report::AreaUpdateComplete) => {
@@ -97,7 +99,7 @@ impl Phone {
         }
     }
 
-    /// ACCEPT as a datagram, if it is due; and the time of the next one.
+    /// Datagram with ACCEPT, if it is due by `now`, and the time of the next ACCEPT.
     pub(super) fn accept(&mut self, now: Time) -> (Option<Vec<u8>>, Option<Time>) {
         let Some(accepting) = self.accepting.as_mut() else { return (None, None) };
         if accepting.at > now {
@@ -129,7 +131,7 @@ mod tests {
         Phone::new(0, &UserConfig::new("phone"), SEED)
     }
 
-    /// GP-29: T3330 repeats the request, packets wait, and ACCEPT lets them go with COMPLETE before them.
+    /// GP-29: T3330 repeats the request; packets wait until ACCEPT, and the mobile sends COMPLETE before them.
     #[test]
     fn gp_29_a_mobile_repeats_its_request_and_holds_its_packets() {
         let mut phone = phone();
@@ -153,8 +155,8 @@ mod tests {
         assert_eq!(phone.signals, 3);
     }
 
-    /// GP-29: the SGSN answers after its time, repeats ACCEPT each 6 s without COMPLETE, five times in all, and holds what
-    /// it has for the mobile meanwhile.
+    /// GP-29: the SGSN answers after its delay, sends ACCEPT every 6 s up to five times without COMPLETE, and queues
+    /// downlink packets meanwhile.
     #[test]
     fn gp_29_an_sgsn_repeats_its_accept() {
         let mut phone = phone();

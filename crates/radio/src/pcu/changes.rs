@@ -1,9 +1,9 @@
-//! Changes of cell of a mobile with a real PCU: it leaves the cell and comes back to it (3GPP TS 44.060 section 5.5.1,
-//! 48.018 sections 7.4.1 and 8.1).
+//! Cell changes of a mobile that uses a real PCU: absence from the cell, access, cell update, FLUSH-LL (3GPP TS 44.060
+//! section 5.5.1, 48.018 sections 7.4.1 and 8.1).
 //!
-//! The cell has one PCU and no neighbour in the model: a change leads away from the decision until the system
-//! information of the target is read, and the target is the same cell. Access, the uplink frame of the cell update
-//! and FLUSH-LL are real.
+//! The model has one cell with one PCU and no neighbour cell. The mobile is absent from the decision until it has read
+//! the system information of the target, which is the same cell. Access, the uplink frame of the cell update and
+//! FLUSH-LL are exchanged with the PCU.
 
 use super::area::is_area;
 use super::phone::Phone;
@@ -11,15 +11,15 @@ use crate::mobility::Change;
 use crate::tdma::{self, Tick};
 use base::Time;
 
-/// A change of cell under way.
+/// A cell change in progress.
 pub(super) struct Away {
     change: Change,
-    /// The mobile has the new cell, and the SGSN has not heard from it.
+    /// The mobile is in the new cell, and none of its frames has reached the SGSN.
     back: bool,
 }
 
 impl Phone {
-    /// Begins changes of cell, and ends absences.
+    /// Starts cell changes that are due; at the end of an absence, starts the cell update or routing area update.
     pub(super) fn move_about(&mut self, now: Tick) {
         let t = tdma::start_of(now);
         if self.mobility.next() <= t {
@@ -37,12 +37,12 @@ impl Phone {
         self.repeat_update(now);
     }
 
-    /// Whether it has no cell.
+    /// Whether the mobile is absent from the cell.
     pub(super) fn is_away(&self) -> bool {
         self.away.as_ref().is_some_and(|away| !away.back)
     }
 
-    /// Both TBFs are lost; the network is not told.
+    /// The mobile leaves the cell and discards both TBFs; the network receives no notice.
     fn leave(&mut self, change: Change) {
         self.use_of.changes += 1;
         self.use_of.failed_changes += u64::from(change.failed);
@@ -58,8 +58,8 @@ impl Phone {
         self.away = Some(Away { change, back: false });
     }
 
-    /// An uplink frame has reached the SGSN; after a change of cell it is the cell update, or asks for one of the routing
-    /// area. Returns whether FLUSH-LL tells the BSS to delete the frames that it has.
+    /// Handles the arrival of an uplink frame at the SGSN. The first frame after a cell change is the cell update, or the
+    /// request of a routing area update. Returns whether the SGSN sends FLUSH-LL to delete the frames in the BSS.
     pub(super) fn on_cell_update(&mut self, now: Time) -> bool {
         let Some(away) = self.away.take_if(|away| away.back) else { return false };
         if is_area(&away.change) || self.accepting.is_some() {

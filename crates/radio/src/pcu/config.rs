@@ -1,9 +1,9 @@
-//! Configuration of a cell with a real PCU, and the configuration file of osmo-pcu.
+//! Configuration of a cell with a real PCU, and the text of osmo-pcu's configuration file.
 
 use crate::cell::config::UserConfig;
 
 base::named! {
-    /// A program in the role of the PCU.
+    /// Program that is the PCU.
     pub enum Program {
         /// osmo-pcu of Osmocom.
         Osmo = "osmo",
@@ -28,29 +28,29 @@ impl Program {
 /// Configuration of the cell.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StationConfig {
-    /// Timeslots with a PDCH, from timeslot 7 down.
+    /// Number of timeslots with a PDCH, from timeslot 7 downward.
     pub slots: u8,
-    /// UDP ports of Gb on loopback: the PCU's and the SGSN's.
+    /// UDP ports of Gb on loopback: port of the PCU, port of the SGSN.
     pub ports: [u16; 2],
-    /// Its mobiles, at most 7.
+    /// Mobiles of the cell, at most 7.
     pub users: Vec<UserConfig>,
 }
 
-/// Default UDP ports of Gb on loopback: the PCU's and the SGSN's.
+/// Default UDP ports of Gb on loopback: port of the PCU, port of the SGSN.
 pub const PORTS: [u16; 2] = [22_000, 23_000];
 /// Maximum number of mobiles in a cell: each has a USF of its own, and USF 7 is unassigned.
 pub const MOBILES: usize = 7;
 
 impl StationConfig {
-    /// Bit mask of its timeslots, timeslot 0 in the lowest bit.
+    /// Bit mask of the timeslots with a PDCH, timeslot 0 in the lowest bit.
     pub fn mask(&self) -> u8 {
         let slots = self.slots.clamp(1, 8);
         (0..slots).fold(0, |mask, i| mask | 0x80 >> i)
     }
 
-    /// Configuration file of osmo-pcu, with its socket at `socket`. Coding schemes are those of the first
-    /// mobile of GPRS and of the first one of EGPRS, which link adaptation does not exceed. All other
-    /// parameters keep the program's defaults.
+    /// Text of osmo-pcu's configuration file; `socket` is the path of the PCUIF socket. The coding schemes of the first
+    /// GPRS mobile and of the first EGPRS mobile are upper limits of link adaptation. All other parameters keep the
+    /// program's defaults.
     pub fn text(&self, socket: &str) -> String {
         let allocation = if self.slots > 1 { "b" } else { "a" };
         let mut lines = vec![format!("pcu-socket {socket}"), "flow-control-interval 10".to_owned()];
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use crate::coding::Scheme;
 
-    /// Each system's first mobile sets its schemes.
+    /// The first GPRS mobile and the first EGPRS mobile set the schemes of their systems.
     #[test]
     fn schemes_of_both_systems_are_configured() {
         let mobile = |down, up| {

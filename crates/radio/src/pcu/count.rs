@@ -1,7 +1,7 @@
-//! Radio use of a mobile with a real PCU, as the channel and the mobile see it.
+//! Counters of radio use of a mobile with a real PCU, from the blocks on the channel: data by reason, errors, stalls.
 //!
-//! Unknown, because they are inside of the PCU: its send window (stalls of the downlink), and its reasons. A repeat of
-//! a block that the last report it received calls missing counts as requested; each other one as pre-emptive.
+//! The PCU's send window (stalls of the downlink) and its reasons for retransmission are not observable. A retransmitted
+//! block that the PCU's latest received report marks missing counts as requested, any other as pre-emptive.
 
 use super::downlink::DownTbf;
 use super::phone::Phone;
@@ -10,7 +10,7 @@ use crate::rlc::send::Reason;
 use crate::tdma::Tick;
 use crate::wire::block;
 
-/// Start of osmo-pcu's LLC dummy command (44.064 section 6.4.2.2), which keeps a TBF.
+/// First octets of osmo-pcu's LLC dummy command (44.064 section 6.4.2.2), sent to keep a TBF.
 const DUMMY_COMMAND: [u8; 6] = [0x43, 0xc0, 0x01, 0x2b, 0x2b, 0x2b];
 
 impl DirectionCounts {
@@ -25,7 +25,7 @@ impl DirectionCounts {
 }
 
 impl Phone {
-    /// Time in TBFs, for each block period.
+    /// Adds the assigned timeslots of one block period.
     pub(super) fn count_period(&mut self) {
         let slots = |mask: u8| u64::from(mask.count_ones());
         if let Some(down) = self.down.as_ref().filter(|d| d.finished.is_none()) {
@@ -36,7 +36,7 @@ impl Phone {
         }
     }
 
-    /// A downlink data block on a timeslot of the mobile, decoded by it or not.
+    /// Counts a downlink data block on a timeslot; `decoded`: the mobile has decoded it.
     pub(super) fn count_down(&mut self, slot: u8, octets: &[u8], decoded: bool) {
         let read = match block::read_gprs(false, octets) {
             Some(read) => Some((read.header.tfi, vec![read.bsn])),
@@ -56,7 +56,7 @@ impl Phone {
         }
     }
 
-    /// An uplink block of the mobile: `data` is the reason of one with data.
+    /// Counts an uplink block of the mobile; `data`: reason of a data block, `None` for a block without data.
     pub(super) fn count_up(&mut self, data: Option<Reason>, stalled: bool, now: Tick) {
         let counts = &mut self.use_of.up;
         match data {
@@ -75,7 +75,7 @@ impl Phone {
     }
 }
 
-/// Whether the block has an LLC dummy command.
+/// Whether the block contains an LLC dummy command.
 fn keeps_the_tbf(octets: &[u8]) -> bool {
     let has = |octets: &[u8]| octets.windows(DUMMY_COMMAND.len()).any(|w| w == DUMMY_COMMAND);
     let egprs = || block::read_egprs(false, octets).map(|(_, units)| units).unwrap_or_default();
@@ -83,7 +83,7 @@ fn keeps_the_tbf(octets: &[u8]) -> bool {
 }
 
 impl DownTbf {
-    /// A block of the TBF is on the air; `None` outside of the window.
+    /// Reason of a downlink block by its sequence number on the wire; `None` outside of the window.
     fn on_air(&mut self, wire: u32) -> Option<Reason> {
         let bsn = self.receiver.resolve(wire)?;
         if bsn >= self.sent {

@@ -7,17 +7,18 @@ use crate::tdma::Tick;
 use crate::wire::block::{self, Aligned, Read, Segment};
 use crate::wire::message::{self, AckNack};
 
-/// A part of an LLC frame, and whether the frame ends with it.
+/// Octets of an LLC frame in one block, and whether the frame ends with them.
 type Piece = (Vec<u8>, bool);
 
-/// Content of an RLC block that waits for an earlier one.
+/// Content of a received RLC block that waits for an earlier block.
 #[derive(Clone, Default)]
 struct Held {
     /// An LLC frame ended with the preceding block.
     zero: bool,
     pieces: Vec<Piece>,
-    /// EGPRS: the halves received, and whether there is no length indicator.
+    /// EGPRS: the received halves.
     halves: [Option<Vec<u8>>; 2],
+    /// EGPRS: the block has no length indicator.
     none: bool,
 }
 
@@ -28,25 +29,26 @@ pub(super) struct DownTbf {
     pub(super) slots: u8,
     numbering: Numbering,
     pub(super) receiver: Receiver,
-    /// One after the highest block seen on the air.
+    /// Highest block number seen on the air plus 1.
     pub(super) sent: Bsn,
-    /// The last report that the network received, and the one on the air.
+    /// Latest report that the network has received.
     pub(super) told: Option<Report>,
+    /// Report sent and not yet received by the network.
     telling: Option<Report>,
-    /// The last block taken had data that were missing.
+    /// The last received block had missing data.
     pub(super) fresh: bool,
-    /// Blocks from V(Q) on, by number modulo a power of two that is no less than the window.
+    /// Received blocks from V(Q) on, by block number modulo the length, a power of two not below the window.
     held: Vec<Held>,
     next: Bsn,
     partial: Vec<u8>,
-    /// Time of the last block.
+    /// Time of the last received block.
     pub(super) last: Tick,
-    /// Time of the final report.
+    /// Time at which the final report was sent.
     pub(super) finished: Option<Tick>,
 }
 
-/// Bits in steps of which an EGPRS report covers the window: osmo-pcu 1.1.0 misreads a bitmap whose length is no
-/// whole number of octets (docs/pcu-agreement.md).
+/// The bitmap of an EGPRS report has a multiple of this number of bits: osmo-pcu 1.1.0 misreads a bitmap whose length
+/// is not a whole number of octets (docs/pcu-agreement.md).
 const BITMAP_STEP: usize = 8;
 
 impl DownTbf {
@@ -68,7 +70,7 @@ impl DownTbf {
         }
     }
 
-    /// Whether it is an EGPRS TBF.
+    /// Whether the TBF is an EGPRS TBF.
     pub(super) fn is_egprs(&self) -> bool {
         self.numbering != Numbering::GPRS
     }
@@ -78,7 +80,7 @@ impl DownTbf {
         self.slots >> slot & 1 == 1
     }
 
-    /// The network has received the report on the air.
+    /// Records that the network has received the last report.
     pub(super) fn heard(&mut self) {
         self.told = self.telling.take().or(self.told);
     }
@@ -87,7 +89,7 @@ impl DownTbf {
         bsn as usize & (self.held.len() - 1)
     }
 
-    /// A GPRS block has been decoded; returns the LLC frames that it completes, in order.
+    /// Takes a decoded GPRS block; returns the LLC frames that it completes, in order.
     pub(super) fn take(&mut self, read: &Read, octets: &[u8], now: Tick) -> Vec<Vec<u8>> {
         self.last = now;
         let Some(bsn) = self.receiver.resolve(read.bsn) else { return Vec::new() };
@@ -100,11 +102,11 @@ impl DownTbf {
         self.frames()
     }
 
-    /// An EGPRS RLC block, or half of one, has been decoded.
+    /// Takes a decoded EGPRS RLC block, or half of one; returns the LLC frames that it completes.
     pub(super) fn take_egprs(&mut self, unit: &Aligned, now: Tick) -> Vec<Vec<u8>> {
         self.last = now;
         let Some(bsn) = self.receiver.resolve(unit.bsn) else { return Vec::new() };
-        // With halves the final one of the TBF is known when both are there, from the flag of either.
+        // In halves, the final block of the TBF is known when both halves have arrived; either half may have the flag.
         if self.receiver.take(bsn, unit.part, unit.flag).duplicate {
             return Vec::new();
         }
@@ -129,7 +131,7 @@ impl DownTbf {
         self.frames()
     }
 
-    /// LLC frames of the blocks up to V(Q).
+    /// LLC frames completed by the blocks before V(Q).
     fn frames(&mut self) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
         while self.next < self.receiver.vq() {
@@ -149,7 +151,7 @@ impl DownTbf {
         frames
     }
 
-    /// Packet Downlink Ack/Nack. `wants`: octets waiting, with which the mobile requests an uplink TBF.
+    /// Packet Downlink Ack/Nack. `wants`: octets in the uplink queue, for a channel request in the report.
     pub(super) fn report(&mut self, wants: Option<u16>, now: Tick) -> Vec<u8> {
         let report = self.receiver.report();
         self.telling = Some(report);
@@ -163,8 +165,8 @@ impl DownTbf {
     }
 }
 
-/// The parts of LLC frames in a block. The last frame of a TBF may fill its block exactly and then has no length
-/// indicator.
+/// Parts of LLC frames in a block; `last`: final block of the TBF, whose last frame may fill it exactly without a
+/// length indicator.
 fn pieces(octets: &[u8], segments: &[Segment], last: bool) -> Vec<Piece> {
     let part = |s: &Segment| (octets.get(s.octets.clone()).unwrap_or_default().to_vec(), s.ends);
     let mut pieces: Vec<Piece> = segments.iter().map(part).collect();
@@ -217,8 +219,8 @@ mod tests {
         assert_eq!(tbf.finished, Some(11));
     }
 
-    /// EG-10: two halves in either order make the block of MCS-6 or padded MCS-8 that was first sent whole; an
-    /// indicator of length 0 ends the frame that filled the block before.
+    /// EG-10: two halves in either order give the block of MCS-6 or padded MCS-8 that was first sent whole; a length
+    /// indicator of 0 ends the frame that filled the previous block.
     #[test]
     fn eg_10_halves_and_exact_fits_are_put_together() {
         let unit = |bsn, first_scheme, part, flag, zero, pieces| Unit {
@@ -242,7 +244,7 @@ mod tests {
             units.iter().flat_map(|unit| tbf.take_egprs(unit, 9)).collect::<Vec<_>>()
         };
         let (small, whole) = (Scheme::Mcs3, Scheme::Mcs6);
-        // The second block in whole, then the halves of the first one, of MCS-8.
+        // First the second block as a whole, then both halves of the first block, with MCS-8 content.
         assert!(take(whole, unit(1, whole, BlockPart::Whole, true, true, &last)).is_empty());
         assert!(take(small, unit(0, Scheme::Mcs8, BlockPart::Second, false, false, &first)).is_empty());
         let frames = take(small, unit(0, Scheme::Mcs8, BlockPart::First, false, false, &first));

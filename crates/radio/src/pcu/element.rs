@@ -1,4 +1,5 @@
-//! Network element of a cell with a real PCU: two ports for each mobile, as in [`crate::cell::element`].
+//! Network element of a cell with a real PCU: two ports for each mobile (as in [`crate::cell::element`]), block periods,
+//! messages of the PCU.
 
 use super::Message;
 use super::station::Station;
@@ -17,7 +18,7 @@ impl Station {
         self.settle(cx);
     }
 
-    /// The PCU has terminated: all packets inside end.
+    /// The PCU has terminated: drops all packets in the cell.
     pub fn close(&mut self, cx: &mut Cx<'_>) {
         self.closed = true;
         for phone in &mut self.phones {
@@ -28,7 +29,7 @@ impl Station {
         }
     }
 
-    /// Emits packets that have left the bearer, ends dropped packets.
+    /// Emits packets that have left the bearer and ends dropped packets.
     fn settle(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         for (packet, reason) in self.drops.drain(..) {

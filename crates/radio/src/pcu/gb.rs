@@ -1,7 +1,8 @@
-//! SGSN side of Gb with a real PCU: network service and BSSGP over UDP (3GPP TS 48.016, 48.018).
+//! SGSN side of the Gb interface to a real PCU: network service (NS) and BSSGP flow control over UDP (3GPP TS 48.016,
+//! 48.018).
 //!
-//! It answers resets and tests, queues LLC frames under the flow control that the PCU announces, and counts
-//! frames that the PCU discards.
+//! The file answers NS and BSSGP resets and tests, reads the buckets of flow control that the PCU announces, and reads
+//! the number of frames that the PCU discards.
 
 use crate::bssgp::{Bucket, CellBucket};
 use crate::wire::gb::{self, Read, element, kind};
@@ -16,23 +17,23 @@ mod ns {
     pub(super) const ALIVE: u8 = 10;
     pub(super) const ALIVE_ACK: u8 = 11;
     pub(super) const UNITDATA: u8 = 0;
-    /// NSVCI and NSEI (section 10.3).
+    /// NSVCI and NSEI information elements (48.016 section 10.3).
     pub(super) const NSVCI: u8 = 1;
     pub(super) const NSEI: u8 = 4;
 }
 
-/// Meaning of a PCU's datagram for the SGSN, apart from its answer.
+/// Meaning of the PCU's datagram for the SGSN.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum GbMessage<'a> {
-    /// Nothing.
+    /// The datagram needs no action except its answer.
     Nothing,
-    /// An LLC frame of a mobile.
+    /// An LLC frame of a mobile: TLLI, octets.
     Frame(u32, &'a [u8]),
-    /// The cell is operational, with its bucket and the default bucket of its mobiles.
+    /// FLOW-CONTROL-BVC: bucket of the cell, default bucket of its mobiles.
     Cell(Option<Bucket>, Option<Bucket>),
-    /// The bucket of a mobile.
+    /// Bucket of a mobile: TLLI, bucket.
     Mobile(u32, Bucket),
-    /// Number of discarded frames of a mobile.
+    /// Discarded frames of a mobile: TLLI, number.
     Discarded(u32, u8),
 }
 
@@ -46,7 +47,7 @@ fn bucket(pdu: &Read<'_>, size: u8, leak: u8) -> Option<Bucket> {
     Some(Bucket { size: 100 * size, leak: Rate::from_bps(100 * leak) })
 }
 
-/// Handles a datagram: writes its answer and returns its meaning.
+/// Reads a datagram of the PCU: writes the SGSN's answer to `answer` and returns the meaning.
 pub(super) fn hear<'a>(datagram: &'a [u8], id: u16, answer: &mut Option<Vec<u8>>) -> GbMessage<'a> {
     match datagram.first() {
         Some(&ns::RESET) => {
@@ -72,7 +73,7 @@ pub(super) fn hear<'a>(datagram: &'a [u8], id: u16, answer: &mut Option<Vec<u8>>
     }
 }
 
-/// Acknowledgement of a PDU, with the elements that it must repeat.
+/// Acknowledgement of a PDU, with the information elements that it must repeat.
 fn echo(pdu: &Read<'_>) -> Option<Vec<u8>> {
     let (ack, elements, bvci): (u8, &[u8], u16) = match pdu.kind {
         kind::BVC_RESET => (kind::BVC_RESET_ACK, &[element::BVCI], 0),

@@ -1,28 +1,28 @@
-//! Base station, mobiles and SGSN around a real PCU: GPRS bearers whose RLC/MAC on the network side is a
-//! program.
+//! Cell with a real PCU: model of base station, mobiles and SGSN for GPRS bearers whose network-side RLC/MAC is a
+//! program (osmo-pcu).
 //!
-//! The caller starts the PCU (osmo-pcu of Osmocom) and carries its messages. [`Station`] produces the
-//! messages for the PCU and handles its answers: PCUIF toward the base station ([`crate::wire::pcuif`]), NS
+//! The caller starts the PCU and transfers its messages. [`Station`] produces the
+//! messages for the PCU and processes its answers: PCUIF toward the base station ([`crate::wire::pcuif`]), NS
 //! and BSSGP over UDP toward the SGSN ([`crate::wire::gb`]). Packets use the ports of a
 //! [`crate::cell::Cell`].
 //!
 //! | file | subject |
 //! |---|---|
-//! | `config` | plain data; the PCU's own configuration |
+//! | `config` | configuration as plain data; configuration file of the PCU |
 //! | `station` | block periods of the base station |
 //! | `phone` | a mobile: access, TBFs, reports, timers |
-//! | `uplink`, `downlink` | the TBFs of a mobile |
-//! | `changes` | changes of cell |
-//! | `area` | updates of the routing area |
-//! | `count` | radio use |
-//! | `store` | packets as LLC frames of octets, and back |
+//! | `uplink`, `downlink` | uplink and downlink TBF of a mobile |
+//! | `changes` | cell changes |
+//! | `area` | routing area update |
+//! | `count` | counters of radio use |
+//! | `store` | packets as octets of LLC frames, and reassembly |
 //! | `gb` | network service, BSSGP, flow control |
 //! | `element` | the network element |
 //! | `tap` | messages in the format of captures |
 //!
-//! Departures: an uplink block reaches the PCU at the end of its block period. AGCH and PCH carry a message
-//! after a fixed time ([`station::GRANT`], every [`station::PAGING`]). GPRS attach and context activation are
-//! taken as done.
+//! Simplifications: an uplink block reaches the PCU at the end of its block period. AGCH and PCH carry a message
+//! after a fixed time ([`station::GRANT`], every [`station::PAGING`]). GPRS attach and PDP context activation are
+//! assumed to be complete.
 
 mod area;
 mod changes;
@@ -51,8 +51,8 @@ pub enum PcuInterface {
 /// A message on an interface of the PCU.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// Which interface.
+    /// Interface of the message.
     pub link: PcuInterface,
-    /// Its octets.
+    /// Octets of the message.
     pub octets: Vec<u8>,
 }

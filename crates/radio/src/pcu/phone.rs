@@ -24,19 +24,20 @@ use base::packet::Packet;
 use base::rng::{Seed, Stream};
 use std::collections::VecDeque;
 
-/// One-phase access of GPRS: upper bits of its channel request (44.018 table 9.1.8.2), and the number of values of
-/// the lower bits.
+/// One-phase access of GPRS (44.018 table 9.1.8.2): upper bits of the channel request.
 const ONE_PHASE: u8 = 0x78;
+/// Number of values of the lower bits of a GPRS channel request.
 const REFERENCES: u32 = 7;
-/// One-phase access of EGPRS (44.060 table 11.2.5a.2): the multislot class less one in 5 bits, the radio priority less
-/// one in 2, random bits. Priority 4, as in channel requests in reports.
+/// One-phase access of EGPRS (44.060 table 11.2.5a.2): multislot class minus 1 in 5 bits, radio priority minus 1 in 2
+/// bits, random bits. This is radio priority 4, as in the channel requests of reports.
 const PRIORITY: u16 = 3;
+/// Number of values of the random bits of an EGPRS Packet Channel Request.
 const EXTENDED: u32 = 8;
 /// Block periods until a channel request is repeated, 0.4 to 0.8 s: S and T of 44.060 section 7.1.2.1.1 for a
 /// RACH on a common timeslot.
 const REPEAT: std::ops::Range<u32> = 20..40;
 
-/// Content of an uplink block that a poll has reserved.
+/// Content of an uplink block that a poll reserved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
     /// Packet Downlink Ack/Nack.
@@ -48,14 +49,14 @@ pub(super) enum Answer {
 /// A channel request on the RACH.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ChannelRequest {
-    /// Eight bits, of GPRS.
+    /// GPRS channel request of 8 bits.
     Octet(u8),
-    /// EGPRS Packet Channel Request: eleven bits.
+    /// EGPRS Packet Channel Request of 11 bits.
     Extended(u16),
 }
 
 impl ChannelRequest {
-    /// How an assignment refers to it.
+    /// Request reference of the channel request in an assignment.
     fn reference(self) -> Request {
         match self {
             ChannelRequest::Octet(octet) => Request::Octet(octet),
@@ -68,7 +69,7 @@ impl ChannelRequest {
 #[derive(Clone, Copy)]
 pub(super) struct Access {
     request: ChannelRequest,
-    /// Time of its repetition.
+    /// Time at which the mobile repeats the request.
     again: Tick,
 }
 
@@ -77,7 +78,7 @@ pub(super) struct Phone {
     pub(super) me: u16,
     pub(super) tlli: u32,
     pub(super) class: u8,
-    /// It has EGPRS TBFs, with the same multislot class.
+    /// The mobile supports EGPRS, with the multislot class of GPRS, and uses EGPRS TBFs only.
     pub(super) egprs: bool,
     pub(super) delays: Delays,
     /// Block error processes, downlink and uplink.
@@ -86,34 +87,38 @@ pub(super) struct Phone {
     pub(super) up: Option<UpTbf>,
     pub(super) uplink: Uplink,
     pub(super) access: Option<Access>,
-    /// Time of a channel request in a report.
+    /// Time of the unanswered channel request in a report; `None` without one.
     pub(super) asked: Option<Tick>,
     pub(super) reserved: Vec<(Tick, u8, Answer)>,
     pub(super) mobility: Mobility,
     pub(super) away: Option<Away>,
-    /// Last request for an update of the routing area; below, the update at the SGSN, and the number of messages.
+    /// Time of the last unanswered routing area update request; `None` without one.
     pub(super) update: Option<Tick>,
+    /// Routing area update in progress at the SGSN.
     pub(super) accepting: Option<Accepting>,
+    /// Number of GMM messages sent in both directions.
     pub(super) signals: u32,
-    /// Frames for the layers above, for those who ask.
+    /// Received LLC frames, stored for [`super::Station::said`].
     pub(super) signalling: VecDeque<Vec<u8>>,
-    /// The SGSN holds downlink frames until then.
+    /// The SGSN queues downlink frames until this time.
     pub(super) resumes: Time,
     pub(super) use_of: UserCounts,
-    /// Last block period with a closed window of the uplink; below, whether the last block was sent with one.
+    /// Last block period in which the uplink window was closed and data were queued.
     pub(super) stalled: Option<Tick>,
+    /// The last uplink block was sent with a stalled window.
     pub(super) was_stalled: bool,
     chance: Stream,
-    /// Packets of each direction.
+    /// Packets in flight, downlink and uplink.
     pub(super) stores: [Store; 2],
-    /// Downlink frames in the SGSN: queue; below, number, packet number and octets of each frame.
+    /// Queue of downlink frames in the SGSN, with flow control.
     pub(super) sgsn: Sgsn<u32>,
+    /// Frames of the SGSN queue: frame number, packet number, octets.
     pub(super) queued: VecDeque<(u32, u32, Vec<u8>)>,
     pub(super) frames: u32,
     pub(super) lifetime: Option<base::Span>,
     /// Packets between the core network and the SGSN.
     pub(super) core: VecDeque<(Time, Packet)>,
-    /// Packets that leave the bearer, with times: down and up.
+    /// Packets that leave the bearer, with their times: downlink, uplink.
     pub(super) out: [VecDeque<(Time, Packet)>; 2],
     pub(super) accesses: u64,
     pub(super) discarded: u64,
@@ -167,13 +172,13 @@ impl Phone {
         }
     }
 
-    /// Number of packets inside.
+    /// Number of packets inside the bearer.
     pub(super) fn inside(&self) -> usize {
         self.stores.iter().map(Store::len).sum::<usize>()
             + self.out.iter().chain([&self.core]).map(VecDeque::len).sum::<usize>()
     }
 
-    /// Whether the network decodes a block of this mobile.
+    /// Draws whether the network decodes an uplink block of this mobile, and counts the block.
     pub(super) fn on_channel_response(&mut self, now: Tick, octets: &[u8]) -> bool {
         let (scheme, control) = block::kind_of(true, octets).unwrap_or((Scheme::Cs1, false));
         let decodes = self.quality[1].decodes(now, scheme, control);
@@ -187,24 +192,24 @@ impl Phone {
         decodes
     }
 
-    /// C/I of its uplink in tenths of a dB, as the base station measures it.
+    /// C/I of the mobile's uplink in tenths of a dB, as the base station measures it.
     pub(super) fn level(&self, now: Tick) -> i16 {
-        // 30 dB, enough for each scheme, if error rates are configured without C/I.
+        // Error rates configured without C/I: 30 dB, enough for every scheme.
         self.quality[1].c_over_i(now).map_or(300, |db| (db * 10.0) as i16)
     }
 
-    /// Whether it listens to a timeslot.
+    /// Whether the mobile receives a timeslot.
     fn listens(&self, slot: u8) -> bool {
         let up = self.up.as_ref().map_or(0, UpTbf::slots);
         up >> slot & 1 == 1 || self.down.as_ref().is_some_and(|d| d.listens_on(slot))
     }
 
-    /// Whether it has no TBF, or only a finished downlink TBF.
+    /// Whether the mobile has no TBF, or only a downlink TBF whose final report was sent.
     fn is_idle(&self) -> bool {
         self.up.is_none() && self.down.as_ref().is_none_or(|d| d.finished.is_some())
     }
 
-    /// Timers of this block period; returns a channel request, if one is sent.
+    /// Processes the timers of this block period; returns a channel request if the mobile sends one.
     pub(super) fn tick(&mut self, now: Tick) -> Option<ChannelRequest> {
         self.move_about(now);
         if self.is_away() {
@@ -293,11 +298,11 @@ impl Phone {
         self.up = Some(tbf);
     }
 
-    /// Handles a downlink block on a timeslot. Returns whether its USF grants this mobile the uplink block,
-    /// and the LLC frames that it completes.
+    /// Handles a downlink block on a timeslot. Returns whether the block's USF grants this mobile the uplink block, and the
+    /// LLC frames that the block completes.
     pub(super) fn receive(&mut self, now: Tick, slot: u8, octets: &[u8]) -> (bool, Vec<Vec<u8>>) {
         let Some((scheme, control)) = block::kind_of(false, octets) else { return (false, Vec::new()) };
-        // A mobile of GPRS demodulates GMSK only.
+        // A GPRS mobile demodulates GMSK only.
         let foreign = !self.egprs && scheme.properties().modulation != Modulation::Gmsk;
         if foreign || !self.listens(slot) {
             return (false, Vec::new());
@@ -358,7 +363,7 @@ impl Phone {
         frames
     }
 
-    /// The downlink TBF with a TFI, on one of its timeslots.
+    /// The downlink TBF with this TFI, if the mobile has it on this timeslot.
     fn down_of(&mut self, tfi: u8, slot: u8) -> Option<&mut DownTbf> {
         self.down.as_mut().filter(|d| d.tfi == tfi && d.listens_on(slot))
     }
@@ -394,7 +399,7 @@ impl Phone {
                 }
                 self.reserve(now, slot, poll, Answer::Acknowledge);
             }
-            // A mobile of EGPRS takes TBFs of EGPRS only.
+            // An EGPRS mobile accepts EGPRS TBFs only.
             Assignment::Uplink { tfi, usf, coding, .. } if mine && coding.scheme.is_egprs() == self.egprs => {
                 match (tfi, &mut self.up) {
                     (Some(tfi), None) => self.begin_up(UpTbf::new(tfi, usf, coding, false, now)),
@@ -407,7 +412,7 @@ impl Phone {
         }
     }
 
-    /// A report of the network on the uplink TBF.
+    /// Handles a Packet Uplink Ack/Nack for the uplink TBF.
     fn on_report(&mut self, now: Tick, slot: u8, poll: Option<u8>, report: &UplinkReport) {
         let tlli = self.tlli;
         let on_it = |u: &&mut UpTbf| u.tfi == report.tfi() && u.usf[usize::from(slot)].is_some();
@@ -423,7 +428,7 @@ impl Phone {
         }
     }
 
-    /// Its uplink block: one that a poll reserved, or one that was granted.
+    /// Uplink block of the mobile: reserved by a poll, or granted by a USF.
     pub(super) fn send(&mut self, now: Tick, slot: u8, granted: bool) -> Option<Vec<u8>> {
         if let Some(i) = self.reserved.iter().position(|(t, s, _)| (*t, *s) == (now, slot)) {
             self.use_of.up.control += 1;
@@ -448,14 +453,14 @@ impl Phone {
         Some(octets)
     }
 
-    /// Datagram of a frame that leaves the SGSN.
+    /// BSSGP datagram of a frame that leaves the SGSN queue.
     pub(super) fn datagram(&mut self, id: u32) -> Option<Vec<u8>> {
         let at = self.queued.iter().position(|(n, ..)| *n == id)?;
         let (_, _, frame) = self.queued.remove(at)?;
         Some(wire::gb::down_known(wire::pcuif::BVCI, &self.identity(), self.lifetime, &frame))
     }
 
-    /// A downlink packet reaches the SGSN; false if the queue has no room.
+    /// Queues a downlink packet in the SGSN; false if the queue has no room.
     pub(super) fn admit(&mut self, packet: Packet, now: Time) -> bool {
         let (pdus, octets) = self.stores[0].size(packet.size);
         if !self.sgsn.has_room(pdus, octets) {
@@ -470,14 +475,14 @@ impl Phone {
         true
     }
 
-    /// A frame's lifetime expired in the SGSN; returns its packet if the packet ends with it.
+    /// Removes a frame whose lifetime has expired in the SGSN; returns its packet unless the packet had already ended.
     pub(super) fn expire(&mut self, id: u32) -> Option<Packet> {
         let at = self.queued.iter().position(|(n, ..)| *n == id)?;
         let (_, number, _) = self.queued.remove(at)?;
         self.stores[0].end(number)
     }
 
-    /// Keeps a frame for the layers above if no packet of the model is on its way; without a reader the oldest go.
+    /// Stores a received frame for the caller while no downlink packet is in flight; keeps the latest 16 frames.
     pub(super) fn keep(&mut self, frame: &[u8]) {
         const KEPT: usize = 16;
         if self.stores[0].len() == 0 {

@@ -1,5 +1,5 @@
-//! Base station of a real PCU (RLC/MAC): block periods, ready-to-send, radio blocks to and from mobiles, and
-//! the SGSN.
+//! Cell with a real PCU ([`Station`]): block periods, ready-to-send, radio blocks between PCU and mobiles, frames between
+//! PCU and SGSN.
 
 use super::config::{MOBILES, StationConfig};
 use super::gb::{self, GbMessage};
@@ -15,23 +15,23 @@ use base::rng::Seed;
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// Block periods from the PCU's message for the AGCH to its transmission: CCCH blocks are about 46 ms apart.
+/// Block periods from the PCU's message for the AGCH to its transmission; CCCH blocks are about 46 ms apart.
 pub const GRANT: u32 = 3;
-/// Period of a mobile's PCH blocks: two multiframes of 51 frames, 0.47 s (BS_PA_MFRMS 2), in block periods.
+/// Period of a mobile's PCH blocks in block periods: two multiframes of 51 frames, 0.47 s (BS_PA_MFRMS 2).
 pub const PAGING: u32 = 24;
 
 /// Counters of the cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Ready-to-send messages: block periods of all timeslots.
+    /// Ready-to-send messages: one for each active timeslot and block period.
     pub asked: u64,
     /// Downlink data blocks.
     pub data: u64,
-    /// Downlink control blocks without dummy blocks.
+    /// Downlink control blocks, without dummy blocks.
     pub control: u64,
     /// Uplink blocks decoded.
     pub up: u64,
-    /// Uplink blocks sent and not decoded.
+    /// Uplink blocks sent by mobiles and not decoded.
     pub lost: u64,
     /// Channel requests.
     pub accesses: u64,
@@ -47,33 +47,33 @@ struct Uplink {
     level: i16,
 }
 
-/// Cell around a real PCU.
+/// Cell with a real PCU.
 pub struct Station {
     slots: u8,
-    /// A mobile of EGPRS is in the cell.
+    /// At least one mobile of the cell supports EGPRS.
     egprs: bool,
     ports: [u16; 2],
     pub(super) phones: Vec<Phone>,
-    /// Messages for the PCU.
+    /// Queue of messages for the PCU.
     told: VecDeque<Message>,
     /// PDCHs that the PCU has activated, by timeslot.
     active: [bool; 8],
     begun: bool,
     /// The PCU has terminated.
     pub(super) closed: bool,
-    /// Gb is operational.
+    /// Gb is operational: the PCU has sent FLOW-CONTROL-BVC.
     ready: bool,
     bucket: Option<(Bucket, CellBucket)>,
     /// Next block period.
     pub(super) next: Tick,
-    /// Mobile to which the next uplink block is granted, by timeslot.
+    /// By timeslot: mobile to which the next uplink block is granted.
     granted: [Option<usize>; 8],
-    /// Uplink blocks of the current block period.
+    /// By timeslot: decoded uplink blocks of the current block period.
     air: [Option<Uplink>; 8],
-    /// Messages for AGCH and PCH: time, whether it is for the PCH, octets.
+    /// Queue for AGCH and PCH: time, true for the PCH, octets.
     common: Vec<(Tick, bool, Vec<u8>)>,
     pub(super) drops: Vec<(Packet, DropReason)>,
-    /// Time at which the SGSN passes the next frame.
+    /// Time at which the SGSN sends the next frame.
     pub(super) pass: Option<Time>,
     counts: Counts,
 }
@@ -108,7 +108,7 @@ impl Station {
         self.told.pop_front()
     }
 
-    /// Counters.
+    /// Counters of the cell.
     pub fn counts(&self) -> Counts {
         let wrong = self.phones.iter().flat_map(|p| &p.stores).map(|s| s.wrong).sum();
         let accesses = self.phones.iter().map(|p| p.accesses).sum();
@@ -116,18 +116,18 @@ impl Station {
         Counts { accesses, discarded, wrong, ..self.counts }
     }
 
-    /// Radio use of a mobile.
+    /// Counters of radio use of a mobile.
     pub fn user_counts(&self, user: usize) -> Option<UserCounts> {
         self.phones.get(user).map(|phone| phone.use_of)
     }
 
-    /// Sends an LLC frame of signalling from a mobile.
+    /// Queues an LLC frame of signalling for transmission by a mobile.
     pub fn say(&mut self, user: usize, frame: Vec<u8>) {
         self.phones.get_mut(user).into_iter().for_each(|phone| phone.uplink.push(frame.clone()));
     }
 
-    /// The next LLC frame that a mobile has received on another SAPI than that of packets, or that carries no packet
-    /// of the model.
+    /// The next stored LLC frame that a mobile has received, signalling or a frame without a packet of the model; frames
+    /// are stored only while no downlink packet is in flight.
     pub fn said(&mut self, user: usize) -> Option<Vec<u8>> {
         self.phones.get_mut(user)?.signalling.pop_front()
     }
@@ -175,7 +175,7 @@ impl Station {
         }
     }
 
-    /// Handles the uplink blocks of the previous block period.
+    /// Sends the uplink blocks of the previous block period to the PCU.
     fn bring_up(&mut self, now: Tick) {
         let Some(before) = now.checked_sub(1) else { return };
         let active = self.active;
@@ -186,7 +186,7 @@ impl Station {
         }
     }
 
-    /// Sends the due messages on AGCH and PCH.
+    /// Transmits the messages on AGCH and PCH that are due by `now`.
     fn broadcast(&mut self, now: Tick) {
         let due: Vec<_> = self.common.extract_if(.., |(at, ..)| *at <= now).collect();
         for (_, is_paging, octets) in due {
@@ -197,7 +197,7 @@ impl Station {
         }
     }
 
-    /// Uplink blocks of the mobiles.
+    /// Draws which uplink blocks of the mobiles the base station decodes.
     fn send_up(&mut self, now: Tick) {
         let Station { phones, granted, air, active, counts, .. } = self;
         for slot in (0..8u8).filter(|s| active[usize::from(*s)]) {
@@ -298,7 +298,7 @@ impl Station {
         self.advance(now);
     }
 
-    /// A packet for a mobile reaches the SGSN.
+    /// A packet for a mobile reaches the SGSN: it is queued or dropped.
     pub(super) fn take_down(&mut self, user: usize, packet: Packet, now: Time) {
         let Some(phone) = self.phones.get_mut(user) else {
             return self.drops.push((packet, DropReason::NoRoute));
@@ -312,7 +312,7 @@ impl Station {
         }
     }
 
-    /// A packet from a mobile enters.
+    /// A packet from a mobile enters: its LLC frames join the uplink queue.
     pub(super) fn take_up(&mut self, user: usize, packet: Packet) {
         let Some(phone) = self.phones.get_mut(user) else {
             return self.drops.push((packet, DropReason::NoRoute));
@@ -322,7 +322,7 @@ impl Station {
         frames.into_iter().for_each(|frame| phone.uplink.push(frame));
     }
 
-    /// Passes frames from the SGSN to the PCU.
+    /// Sends the frames that may leave the SGSN by `now` to the PCU.
     pub(super) fn advance(&mut self, now: Time) {
         self.pass = None;
         if !self.ready {
@@ -344,7 +344,7 @@ impl Station {
                     break;
                 }
                 if let (Some((_, cell)), Some(octets)) = (bucket.as_mut(), phone.sgsn.head()) {
-                    // A frame passes the bucket of the cell once; one that has waited passes now.
+                    // A frame passes the bucket of the cell once; a frame that has waited there passes at `now`.
                     match cell.pass(phone.me as u8, octets, now, now) {
                         Ok(_) => phone.sgsn.hold(now),
                         Err(again) => {
@@ -397,7 +397,7 @@ mod tests {
     }
 
     proptest! {
-        /// Arbitrary messages of a PCU on both interfaces cause no failure.
+        /// Arbitrary messages of a PCU on both interfaces cause no panic.
         #[test]
         fn a_pcu_may_say_anything(said in proptest::collection::vec(
             (any::<bool>(), 0u8..6, proptest::collection::vec(any::<u8>(), 0..60)), 0..60)

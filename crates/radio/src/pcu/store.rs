@@ -1,7 +1,6 @@
-//! Packets of one direction as LLC frames with octets, and their reassembly from the frames that arrive (3GPP TS
-//! 44.064, 44.065).
+//! Packets of one direction as octets of LLC frames, and their reassembly from received frames (3GPP TS 44.064, 44.065).
 //!
-//! The model's packets have no octets; they are generated from the packet numbers. A frame with altered
+//! The model's packets have no octets; the octets are generated from packet and segment numbers. A frame with altered
 //! octets is counted, and its packet is not delivered.
 
 use crate::llc::{LlcMode, Segmentation};
@@ -15,20 +14,20 @@ struct PacketInFlight {
     number: u32,
     /// Octets of each segment.
     sizes: Vec<u32>,
-    /// Number of segments received.
+    /// Bit set of the segments received.
     have: u32,
 }
 
-/// Result of a received frame.
+/// Effect of a received frame.
 #[derive(Default)]
 pub(super) struct FrameResult {
     /// Packet completed by the frame.
     pub(super) packet: Option<Packet>,
-    /// Earlier packets, which can no longer be completed.
+    /// Earlier incomplete packets, which are lost.
     pub(super) lost: Vec<Packet>,
 }
 
-/// Packets of one direction of one mobile.
+/// Packets in flight in one direction of one mobile.
 pub(super) struct Store {
     up: bool,
     segmentation: Segmentation,
@@ -45,17 +44,17 @@ impl Store {
         Store { up, segmentation, under: VecDeque::new(), packets: 0, frames: 0, wrong: 0 }
     }
 
-    /// Packets in flight.
+    /// Number of packets in flight.
     pub(super) fn len(&self) -> usize {
         self.under.len()
     }
 
-    /// Number of frames of a packet, and their octets.
+    /// Number of LLC frames of a packet of `packet` octets, and the sum of their sizes.
     pub(super) fn size(&self, packet: u32) -> (u32, u64) {
         self.segmentation.frames(packet).fold((0, 0), |(n, all), octets| (n + 1, all + u64::from(octets)))
     }
 
-    /// Adds a packet; returns its number and its frames.
+    /// Adds a packet; returns its number and its LLC frames.
     pub(super) fn take(&mut self, packet: Packet) -> (u32, Vec<Vec<u8>>) {
         let number = self.packets;
         self.packets += 1;
@@ -78,18 +77,18 @@ impl Store {
         (number, frames)
     }
 
-    /// Ends all packets.
+    /// Removes and returns all packets in flight.
     pub(super) fn clear(&mut self) -> Vec<Packet> {
         self.under.drain(..).map(|u| u.packet).collect()
     }
 
-    /// Ends a packet in flight; `None` if it has ended before.
+    /// Removes a packet in flight by number; `None` if the packet had already ended.
     pub(super) fn end(&mut self, number: u32) -> Option<Packet> {
         let at = self.under.iter().position(|u| u.number == number)?;
         self.under.remove(at).map(|u| u.packet)
     }
 
-    /// A frame has arrived. Frames without a packet segment, such as LLC dummy commands, are ignored.
+    /// Takes a received frame. Frames without a packet segment, such as LLC dummy commands, are ignored.
     pub(super) fn arrived(&mut self, frame: &[u8]) -> FrameResult {
         let mut arrived = FrameResult::default();
         let Some(read) = llc::read(frame).filter(|read| read.sapi == llc::SAPI) else { return arrived };
@@ -105,7 +104,7 @@ impl Store {
         under.have |= 1 << part;
         if under.have.count_ones() as usize == under.sizes.len() {
             arrived.packet = self.under.remove(at).map(|u| u.packet);
-            // RLC preserves order, so that earlier packets are lost.
+            // RLC preserves order: earlier incomplete packets are lost.
             arrived.lost = self.under.drain(..at).map(|u| u.packet).collect();
         }
         arrived

@@ -1,11 +1,11 @@
-//! Capture format of a real PCU's messages: radio blocks in GSMTAP, NS and BSSGP over UDP.
+//! Messages of a real PCU in capture format: radio blocks in GSMTAP, NS and BSSGP over UDP.
 
 use super::{Message, PcuInterface};
 use crate::wire::gsmtap::{self, Payload};
 use crate::wire::pcuif::{self, LARGEST, PcuMessage};
 use crate::wire::{block, gb};
 
-/// UDP port and payload of a message; `None` without a block or a datagram.
+/// UDP port and payload of a captured message; `None` if the message has neither a radio block nor a Gb datagram.
 pub fn datagram(message: &Message) -> Option<(u16, Vec<u8>)> {
     if message.link == PcuInterface::Gb {
         return Some((gb::PORT, message.octets.clone()));

@@ -1,5 +1,5 @@
-//! Uplink TBF of a mobile with a real PCU: segmentation into blocks, countdown, contention resolution (3GPP
-//! TS 44.060 sections 7.1.2.3, 9.3.1, 9.3.3).
+//! Uplink TBF of a mobile with a real PCU: segmentation into blocks, countdown, contention resolution, Packet Uplink
+//! Ack/Nack (3GPP TS 44.060 sections 7.1.2.3, 9.3.1, 9.3.3).
 
 use crate::coding::Scheme;
 use crate::mac::countdown;
@@ -21,23 +21,25 @@ pub(super) struct UpTbf {
     /// USF of each timeslot.
     pub(super) usf: [Option<u8>; 8],
     coding: UplinkCoding,
-    /// Until contention is resolved, blocks carry the TLLI and use this scheme.
+    /// Scheme of blocks until contention resolution, which then carry the TLLI; `None` after it.
     contention: Option<Scheme>,
-    /// Scheme of each block, and whether it carries the TLLI.
+    /// By block number: scheme, and whether the block carries the TLLI.
     kept: Vec<(Scheme, bool)>,
-    /// The countdown has begun: no further frames join.
+    /// The countdown has begun: no further frames join the TBF.
     counts_down: bool,
     pub(super) begun: Tick,
-    /// Time of the last granted block; below, of the last report, or of the first data after it.
+    /// Time of the last granted block.
     pub(super) granted: Tick,
+    /// Time of the last report, or of the start of the TBF.
     pub(super) reported: Tick,
-    /// Blocks that have reached the network, and those on the air.
+    /// Blocks that the network has decoded.
     reached: Receiver,
+    /// Blocks of the radio block on the air.
     aired: Vec<Bsn>,
 }
 
 impl UpTbf {
-    /// A TBF; `contended` if its mobile has asked on the RACH.
+    /// A TBF; `contended`: its mobile requested it on the RACH, so that contention resolution is pending.
     pub(super) fn new(
         tfi: u8,
         usf: [Option<u8>; 8],
@@ -66,12 +68,12 @@ impl UpTbf {
         self.contention.is_some()
     }
 
-    /// Its timeslots, timeslot 0 in the lowest bit.
+    /// Timeslots of the TBF, timeslot 0 in the lowest bit.
     pub(super) fn slots(&self) -> u8 {
         (0..8).filter(|s| self.usf[*s as usize].is_some()).fold(0, |mask, s| mask | 1 << s)
     }
 
-    /// The network has decoded the block on the air; whether it had all of its data before.
+    /// Records that the network has decoded the radio block on the air; returns whether it contained duplicates only.
     pub(super) fn heard(&mut self) -> bool {
         let aired = std::mem::take(&mut self.aired);
         let reached = &mut self.reached;
@@ -88,20 +90,22 @@ impl UpTbf {
 /// Uplink frames of a mobile, across TBFs.
 pub(super) struct Uplink {
     pub(super) sender: Sender<u32>,
-    /// Frames that RLC holds; `first` is the number of the oldest.
+    /// Frames in the RLC queue.
     frames: VecDeque<Vec<u8>>,
+    /// Number of the oldest frame in `frames`.
     first: u32,
-    /// Frames that wait for a TBF.
+    /// Frames that RLC has not taken yet.
     waiting: VecDeque<Vec<u8>>,
-    /// Frames of packets that an update of the routing area holds.
+    /// Packet frames queued during a routing area update; `None` at other times.
     held: Option<Vec<Vec<u8>>>,
-    /// Of the last block: the reason, if it had data, and whether the window was closed.
+    /// Reason of the last block; `None` if it had no data.
     pub(super) reason: Option<Reason>,
+    /// The last block was sent with a stalled window.
     pub(super) stalled: bool,
 }
 
 impl Uplink {
-    /// An empty queue of a GPRS or EGPRS mobile.
+    /// An empty queue of a GPRS or EGPRS mobile (`egprs`).
     pub(super) fn new(egprs: bool) -> Uplink {
         let numbering = if egprs { Numbering::egprs(64) } else { Numbering::GPRS };
         Uplink {
@@ -122,7 +126,8 @@ impl Uplink {
         }
     }
 
-    /// Holds the frames of packets from now on, those too of which RLC has sent blocks. There is no TBF.
+    /// Moves undelivered packet frames to `held`, also those segmented by RLC, and discards other frames. Later packet
+    /// frames join `held` too. Must be called without a TBF.
     pub(super) fn hold(&mut self) {
         let mut all = self.held.take().unwrap_or_default();
         let Uplink { sender, frames, first, waiting, .. } = self;
@@ -137,31 +142,31 @@ impl Uplink {
         self.held = Some(all);
     }
 
-    /// Whether frames are held.
+    /// Whether packet frames are queued during a routing area update.
     pub(super) fn is_held(&self) -> bool {
         self.held.is_some()
     }
 
-    /// Lets the held frames go.
+    /// Ends the queueing of [`Uplink::hold`]: the frames wait for a TBF.
     pub(super) fn resume(&mut self) {
         self.waiting.extend(self.held.take().into_iter().flatten());
     }
 
-    /// Adds a frame for want of others.
+    /// Adds a frame if no data are queued.
     pub(super) fn say(&mut self, frame: Vec<u8>) {
         if self.wants().is_none() {
             self.push(frame);
         }
     }
 
-    /// Octets waiting for a TBF, limited to the range of a channel request; `None` if nothing waits.
+    /// Octets queued, limited to the range of a channel request (1 to 65535); `None` if nothing is queued.
     pub(super) fn wants(&self) -> Option<u16> {
         let octets: usize = self.waiting.iter().map(Vec::len).sum::<usize>()
             + if self.sender.feed.is_empty() { 0 } else { self.sender.feed.waiting() as usize };
         (octets > 0 || !self.sender.feed.is_empty()).then(|| octets.clamp(1, 65_535) as u16)
     }
 
-    /// A TBF begins: unacknowledged frames are segmented again.
+    /// Starts a TBF: unacknowledged frames are segmented again.
     pub(super) fn begin(&mut self, tbf: &UpTbf) {
         self.sender.restart(tbf.coding.numbering, |_| {});
         self.sender.set_resegment(tbf.coding.resegment);
@@ -176,7 +181,7 @@ impl Uplink {
         }
     }
 
-    /// Drops frames that RLC has delivered.
+    /// Removes frames that RLC has delivered.
     fn forget(&mut self) {
         let oldest = self.sender.feed.pdus().next().map(|pdu| pdu.token);
         let keep = oldest.unwrap_or(self.first + self.frames.len() as u32);
@@ -186,7 +191,7 @@ impl Uplink {
         }
     }
 
-    /// Block for a granted block period.
+    /// Block for a granted block period: data, or a Packet Uplink Dummy Control Block.
     pub(super) fn block(&mut self, tbf: &mut UpTbf, tlli: u32, now: Tick) -> Vec<u8> {
         tbf.granted = now;
         if !tbf.counts_down {
@@ -205,7 +210,7 @@ impl Uplink {
         self.reason = Some(block.first.reason);
         let mut units: Vec<Sent> = block.units().collect();
         tbf.aired = units.iter().map(|unit| unit.bsn).collect();
-        // The numbers of a radio block of two ascend.
+        // The BSNs of two RLC blocks in a radio block ascend.
         units.sort_by_key(|unit| unit.bsn);
         for unit in &units {
             if unit.bsn as usize == tbf.kept.len() {
@@ -213,7 +218,7 @@ impl Uplink {
             }
         }
         let last = units.last().map_or(0, |unit| unit.bsn);
-        // Blocks of a block period: one for each timeslot, two in MCS-7 to MCS-9 (K of section 9.3.1).
+        // RLC blocks in a block period: one for each timeslot, two with MCS-7 to MCS-9 (K of section 9.3.1).
         let each = tbf.usf.iter().flatten().count() as u32 * if block.scheme.is_dual() { 2 } else { 1 };
         let behind = self.sender.vs() - last - 1;
         let left = self.sender.feed.blocks_left(tbf.coding.scheme.payload()) + behind;
@@ -231,7 +236,7 @@ impl Uplink {
                     part: unit.part,
                     first_scheme: unit.first_scheme,
                     attempt: unit.attempt,
-                    // In the uplink the flag is TI: a TLLI is in the block.
+                    // In the uplink the flag is TI: the block contains a TLLI.
                     flag: named,
                     tlli: named.then_some(tlli),
                     zero: self.sender.cut_of(unit.bsn).unwrap_or_default().zero,
@@ -245,7 +250,7 @@ impl Uplink {
         }
     }
 
-    /// The parts of LLC frames in a block.
+    /// Parts of LLC frames in a block.
     fn pieces(&self, bsn: Bsn) -> Vec<Piece<'_>> {
         let cut = self.sender.cut_of(bsn).unwrap_or_default();
         let (mut left, mut from, mut number) = (usize::from(cut.octets), cut.offset as usize, cut.pdu);
@@ -264,7 +269,7 @@ impl Uplink {
         pieces
     }
 
-    /// Handles a report of the network; false if it names another mobile, which has won the contention.
+    /// Handles a Packet Uplink Ack/Nack; false if it carries the TLLI of another mobile, which has won the contention.
     pub(super) fn receive(&mut self, tbf: &mut UpTbf, ack: &UplinkReport, tlli: u32, now: Tick) -> bool {
         tbf.reported = now;
         match ack.tlli() {
@@ -290,7 +295,7 @@ impl Uplink {
         true
     }
 
-    /// Converts a report on the wire into the sender's form.
+    /// Converts a GPRS report on the wire into the form that the sender processes.
     fn report(&self, ack: &AckNack) -> Report {
         let (from, end) = (self.sender.va(), Numbering::GPRS.absolute(u32::from(ack.ssn), self.sender.va()));
         let mut receiver = Receiver::new(Numbering::GPRS, Mode::Acknowledged, false);
@@ -302,10 +307,10 @@ impl Uplink {
         Report { end, last: ack.last, ..receiver.report() }
     }
 
-    /// Converts an EGPRS report on the wire into the sender's form.
+    /// Converts an EGPRS report on the wire into the form that the sender processes.
     fn egprs_report(&self, ack: &EgprsAckNack) -> Report {
         let (numbering, vs) = (self.sender.numbering(), self.sender.vs());
-        // A report of a final block acknowledges all; V(Q) of an old report is before V(A).
+        // A report with the final ack indicator acknowledges all blocks; V(Q) of an old report is below V(A).
         let complete = if ack.last { vs } else { numbering.absolute(ack.complete.into(), self.sender.va()) };
         let complete = if complete > vs { self.sender.va() } else { complete };
         let mut receiver = Receiver::new(numbering, Mode::Acknowledged, false);
@@ -328,7 +333,7 @@ fn is_of_packet(frame: &[u8]) -> bool {
     frame.first().is_some_and(|address| address & 15 == crate::wire::llc::SAPI)
 }
 
-/// A report of the network on an uplink TBF.
+/// A Packet Uplink Ack/Nack.
 pub(super) enum UplinkReport {
     /// GPRS, with the TLLI of contention resolution and the commanded scheme.
     Gprs(AckNack, Option<u32>, u8),

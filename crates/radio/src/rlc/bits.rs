@@ -1,34 +1,34 @@
-//! Ring of bits, one for each RLC block of a window, addressed by absolute sequence number.
+//! Ring of bits of an RLC window, one bit for each block, addressed by absolute block sequence number.
 
 use super::Bsn;
 
-/// Words of the largest window.
+/// Number of 64-bit words for the largest window, 1024 blocks.
 const WORDS: usize = 16;
 
 /// Ring of up to 1024 bits; the bit of a block is its sequence number modulo the ring's length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Bits {
-    /// Length less one; the length is a power of two from 64 to 1024. It shares a cache line with the first
-    /// words.
+    /// Length of the ring minus 1; the length is a power of two from 64 to 1024. The field is beside the first words, in
+    /// one cache line.
     mask: u32,
     words: [u64; WORDS],
 }
 
 impl Bits {
-    /// All clear, for a ring of `length` blocks (a power of two from 64 to 1024).
+    /// A ring of `length` clear bits; `length` is a power of two from 64 to 1024.
     pub fn new(length: u32) -> Bits {
         let length = length.next_power_of_two().clamp(64, 64 * WORDS as u32);
         Bits { words: [0; WORDS], mask: length - 1 }
     }
 
-    /// Blocks in the ring.
+    /// Length of the ring, in blocks.
     #[inline]
     pub fn length(&self) -> u32 {
         self.mask + 1
     }
 
-    /// The ring index of a block.
+    /// Index of a block's bit in the ring.
     #[inline]
     pub fn index(&self, bsn: Bsn) -> usize {
         (bsn & self.mask) as usize
@@ -66,7 +66,7 @@ impl Bits {
         self.used().iter().map(|w| w.count_ones()).sum()
     }
 
-    /// Words in use.
+    /// The words that the ring's length uses.
     fn used(&self) -> &[u64] {
         &self.words[..(self.mask as usize + 1) / 64]
     }
@@ -76,7 +76,7 @@ impl Bits {
     pub fn first(&self, from: Bsn, to: Bsn) -> Option<Bsn> {
         self.scan(from, to, 0)
     }
-    /// The first clear bit at or after `from` and before `to`.
+    /// The first clear bit at or after `from` and before `to`; the range is at most one ring long.
     #[inline]
     pub fn first_clear(&self, from: Bsn, to: Bsn) -> Option<Bsn> {
         self.scan(from, to, u64::MAX)
@@ -97,12 +97,12 @@ impl Bits {
         None
     }
 
-    /// A word of the ring.
+    /// Word number `i` of the ring.
     #[inline]
     pub(crate) fn word(&self, i: usize) -> u64 {
         self.words[i]
     }
-    /// A word of the ring, mutable.
+    /// Word number `i` of the ring, mutable.
     #[inline]
     pub(crate) fn word_mut(&mut self, i: usize) -> &mut u64 {
         &mut self.words[i]

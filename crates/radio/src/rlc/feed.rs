@@ -1,9 +1,10 @@
-//! Segmentation of LLC PDUs into RLC data blocks by byte offset (3GPP TS 44.060 sections 9.1.11, 10.4.14, annex B).
+//! LLC queue of a TBF direction and its segmentation into RLC data blocks by byte offset (3GPP TS 44.060 sections
+//! 9.1.11, 10.4.14, annex B).
 //!
-//! Blocks carry byte ranges; a PDU is never split in memory. Each PDU that ends inside a block costs one
-//! octet of length indicator there. After an exact fit GPRS still needs a length indicator, unless the block
-//! is the last of the TBF: it has the value 0, and the last octet moves to the next block. EGPRS puts a
-//! length indicator of 0 into the next block.
+//! Blocks carry byte ranges; a PDU is never split in memory. Each PDU that ends inside a block costs one octet of
+//! length indicator in that block. If a PDU fills its block exactly, GPRS uses a length indicator of 0 and moves the
+//! PDU's last octet to the next block, except in the last block of the TBF. EGPRS puts the length indicator of 0 into
+//! the next block.
 
 use super::Bsn;
 use std::collections::VecDeque;
@@ -13,13 +14,13 @@ use std::collections::VecDeque;
 pub struct Pdu<T> {
     /// Size in octets, LLC header and FCS included.
     pub size: u32,
-    /// Identifier for the owner.
+    /// Identifier of the PDU, chosen by the caller.
     pub token: T,
-    /// Its first block, once segmented.
+    /// First block of the PDU, once segmentation has begun.
     pub first: Bsn,
-    /// Its last block, once fully segmented; [`UNCUT`] before.
+    /// Last block of the PDU, once fully segmented; [`UNCUT`] before.
     pub last: Bsn,
-    /// Delivered at the receiver, in this TBF or in an earlier one.
+    /// True if the receiver has delivered the PDU, in this TBF or in an earlier one.
     pub delivered: bool,
 }
 
@@ -29,7 +30,7 @@ pub const UNCUT: Bsn = Bsn::MAX;
 /// Content of one block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cut {
-    /// Number (from the start of the queue) of the PDU whose octets come first.
+    /// Number of the block's first PDU, counted from the first PDU of the queue.
     pub pdu: u64,
     /// Offset of the first octet in that PDU.
     pub offset: u32,
@@ -37,27 +38,28 @@ pub struct Cut {
     pub octets: u16,
     /// Number of PDUs that end in the block.
     pub ends: u8,
-    /// A length indicator of value 0 is first (EGPRS) or last (GPRS).
+    /// The block has a length indicator of value 0: the first one in EGPRS, the last one in GPRS.
     pub zero: bool,
 }
 
-/// LLC queue of one TBF direction, with the position of segmentation. What each block uses is first, the queue last, for
-/// the cache.
+/// LLC queue of one TBF direction, with the position of segmentation. Fields that each block uses come first and the
+/// queue last, so that they share a cache line.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Feed<T> {
     /// Octets not yet segmented.
     waiting: u64,
-    /// Octets of the PDU under segmentation that are segmented; below, the rest of it, or 0 before its first octet.
+    /// Segmented octets of the PDU under segmentation.
     offset: u32,
+    /// Octets left in the PDU under segmentation; 0 before its first octet is segmented.
     rest: u32,
-    /// Number of the PDU at the front.
+    /// Number of the first PDU in `pdus`.
     front: u32,
     /// Index in `pdus` of the PDU under segmentation.
     at: u32,
-    /// Last block of the oldest undelivered PDU: [`UNCUT`] while it is not fully segmented.
+    /// Last block of the oldest undelivered PDU; [`UNCUT`] while that PDU is not fully segmented.
     due: Bsn,
-    /// Number of leading PDUs in `pdus` that are delivered.
+    /// Number of leading PDUs in `pdus` that are delivered, or settled as lost.
     delivered: u32,
     /// EGPRS: the previous PDU filled its block exactly.
     exact: bool,
@@ -89,7 +91,7 @@ impl<T: Copy> Feed<T> {
         self.waiting += u64::from(size);
     }
 
-    /// Reads what [`Feed::cut`] uses, so that it is in the cache; the value has no meaning.
+    /// Touches the fields of [`Feed::cut`] to load them into the cache; the returned value has no meaning.
     #[inline]
     pub(super) fn prefetch(&self) -> u64 {
         self.waiting
@@ -104,37 +106,37 @@ impl<T: Copy> Feed<T> {
     pub fn has_data(&self) -> bool {
         self.waiting > 0
     }
-    /// PDUs held: queued, in blocks, or not acknowledged.
+    /// Number of PDUs in the queue: unsegmented, segmented, and not acknowledged.
     pub fn len(&self) -> usize {
         self.pdus.len()
     }
-    /// Whether it holds no PDU.
+    /// Whether the queue has no PDU.
     pub fn is_empty(&self) -> bool {
         self.pdus.is_empty()
     }
-    /// PDUs held, oldest first.
+    /// PDUs in the queue, oldest first.
     pub fn pdus(&self) -> impl Iterator<Item = &Pdu<T>> {
         self.pdus.iter()
     }
-    /// PDU by number ([`Cut::pdu`]), while it is held.
+    /// PDU by number ([`Cut::pdu`]); `None` if the PDU has left the queue.
     pub fn pdu(&self, number: u64) -> Option<&Pdu<T>> {
         self.pdus.get(number.checked_sub(u64::from(self.front))? as usize)
     }
-    /// Number of PDUs of which a block carries octets.
+    /// Number of PDUs with at least one segmented octet.
     fn begun(&self) -> usize {
         self.at as usize + usize::from(self.offset > 0)
     }
-    /// PDUs with octets in the block of this number, oldest first.
+    /// PDUs with octets in block `bsn`, oldest first.
     pub fn in_block(&self, bsn: Bsn) -> impl Iterator<Item = &Pdu<T>> {
         let begun = self.begun();
         self.pdus.iter().take(begun).filter(move |p| p.first <= bsn && bsn <= p.last)
     }
-    /// Number of PDUs of which no block carries octets.
+    /// Number of PDUs without a segmented octet.
     pub fn untouched(&self) -> usize {
         self.pdus.len().saturating_sub(self.begun())
     }
 
-    /// Segments one block of `room` octets (more than 0) with the number `bsn`; `None` if nothing is left.
+    /// Segments one block of `room` octets (more than 0) with the number `bsn`; `None` if no octets are left.
     #[inline]
     pub fn cut(&mut self, room: u32, bsn: Bsn) -> Option<Cut> {
         // Most blocks carry the middle of a PDU and nothing else.
@@ -148,7 +150,7 @@ impl<T: Copy> Feed<T> {
         self.cut_ends(room, bsn)
     }
 
-    /// A block in which a PDU begins or ends, or that begins with a length indicator.
+    /// Segments a block in which a PDU begins or ends, or whose first octet is a length indicator.
     #[inline(never)]
     fn cut_ends(&mut self, room: u32, bsn: Bsn) -> Option<Cut> {
         if self.waiting == 0 {
@@ -166,7 +168,7 @@ impl<T: Copy> Feed<T> {
             }
             let left = pdu.size - self.offset;
             let is_last = self.waiting == u64::from(left);
-            // GPRS, exact fit with more to follow: a length indicator of 0 replaces the last octet.
+            // GPRS, exact fit before further data: a length indicator of 0 replaces the PDU's last octet.
             let zero = left == room && !is_last && !self.egprs;
             let taken = if zero { room - 1 } else { left.min(room) };
             cut.octets += taken as u16;
@@ -174,7 +176,7 @@ impl<T: Copy> Feed<T> {
             if taken < left {
                 cut.zero |= zero;
                 self.offset += taken;
-                // A PDU of which the block has no room for an octet is still to begin.
+                // A PDU whose first octet does not fit into this block begins in the next block.
                 self.rest = if self.offset > 0 { left - taken } else { 0 };
                 break;
             }
@@ -193,19 +195,19 @@ impl<T: Copy> Feed<T> {
         Some(cut)
     }
 
-    /// Whether [`Feed::deliver`] would pass a PDU.
+    /// Whether [`Feed::deliver`] with the same `all` would deliver a PDU.
     #[inline]
     pub fn is_due(&self, all: Bsn) -> bool {
         self.due < all
     }
 
-    /// Notes the last block of the oldest undelivered PDU, after another one has become that.
+    /// Updates `due` after the oldest undelivered PDU has changed.
     fn note_due(&mut self) {
         self.due = self.pdus.get(self.delivered as usize).map_or(UNCUT, |p| p.last);
     }
 
-    /// Delivers PDUs whose blocks are all below `all`, in order; `deliver` is called for each not delivered
-    /// before.
+    /// Delivers, in order, PDUs whose blocks are all below `all`; calls `deliver` for each PDU that was not delivered
+    /// in an earlier TBF.
     pub fn deliver(&mut self, all: Bsn, mut deliver: impl FnMut(T)) {
         while let Some(pdu) = self.pdus.get_mut(self.delivered as usize).filter(|p| p.last < all) {
             if !pdu.delivered {
@@ -217,11 +219,11 @@ impl<T: Copy> Feed<T> {
         self.note_due();
     }
 
-    /// Oldest undelivered PDU, if fully segmented; for unacknowledged mode.
+    /// Oldest undelivered PDU if it is fully segmented, else `None`; for unacknowledged mode.
     pub fn undelivered(&self) -> Option<&Pdu<T>> {
         self.pdus.get(self.delivered as usize).filter(|p| p.last != UNCUT)
     }
-    /// Marks that PDU as delivered, or as lost with its blocks; returns its token.
+    /// Marks the PDU of [`Feed::undelivered`] as delivered, or as lost with its blocks; returns its token.
     pub fn settle(&mut self) -> Option<T> {
         let pdu = self.pdus.get_mut(self.delivered as usize).filter(|p| p.last != UNCUT)?;
         pdu.delivered = true;
@@ -231,7 +233,7 @@ impl<T: Copy> Feed<T> {
         Some(token)
     }
 
-    /// Drops PDUs whose blocks are all below `acknowledged`.
+    /// Removes delivered PDUs whose blocks are all below `acknowledged`.
     #[inline]
     pub fn release(&mut self, acknowledged: Bsn) {
         while self.delivered > 0 && self.pdus.front().is_some_and(|p| p.last < acknowledged) {
@@ -240,8 +242,8 @@ impl<T: Copy> Feed<T> {
         }
     }
 
-    /// End of a TBF: segmentation restarts at the oldest unacknowledged PDU (44.060 section 9.4.2). PDUs that
-    /// were already delivered will arrive twice; `again` gets their tokens.
+    /// End of a TBF: segmentation restarts at the oldest unacknowledged PDU (44.060 section 9.4.2). Calls `again` for
+    /// each PDU that was delivered before and will arrive a second time.
     pub fn rewind(&mut self, mut again: impl FnMut(T)) {
         (self.at, self.offset, self.rest, self.exact, self.delivered) = (0, 0, 0, false, 0);
         (self.waiting, self.due) = (0, UNCUT);
@@ -254,7 +256,7 @@ impl<T: Copy> Feed<T> {
         }
     }
 
-    /// Removes all PDUs of which no block carries octets; calls `gone` for each.
+    /// Removes all PDUs without a segmented octet; calls `gone` for each.
     pub fn take_untouched(&mut self, mut gone: impl FnMut(T)) {
         let from = self.begun();
         for pdu in self.pdus.drain(from.min(self.pdus.len())..) {
@@ -263,7 +265,7 @@ impl<T: Copy> Feed<T> {
         }
     }
 
-    /// Removes the oldest PDU of which no block carries octets, if `late` is true for it.
+    /// Removes the oldest PDUs without a segmented octet as long as `late` is true; calls `gone` for each.
     pub fn expire(&mut self, mut late: impl FnMut(&Pdu<T>) -> bool, mut gone: impl FnMut(T)) {
         let from = self.begun();
         while self.pdus.get(from).is_some_and(&mut late) {
@@ -274,8 +276,8 @@ impl<T: Copy> Feed<T> {
         }
     }
 
-    /// Removes all PDUs for which `bad` is true; calls `gone` with whether each was delivered. Only between
-    /// TBFs, when no PDU is segmented.
+    /// Removes all PDUs for which `bad` is true; calls `gone` with token and delivery state of each. Permitted only
+    /// between TBFs, when no PDU is segmented.
     pub fn discard(&mut self, mut bad: impl FnMut(&Pdu<T>) -> bool, mut gone: impl FnMut(T, bool)) {
         debug_assert!(self.at == 0 && self.offset == 0, "a TBF is under way");
         let before = self.pdus.len();
@@ -292,7 +294,7 @@ impl<T: Copy> Feed<T> {
         self.waiting -= octets;
     }
 
-    /// Empties the queue; calls `gone` for each PDU with whether it was delivered.
+    /// Empties the queue; calls `gone` for each PDU with its token and whether it was delivered.
     pub fn clear(&mut self, mut gone: impl FnMut(T, bool)) {
         self.front += self.pdus.len() as u32;
         self.pdus.drain(..).for_each(|p| gone(p.token, p.delivered));
@@ -300,7 +302,7 @@ impl<T: Copy> Feed<T> {
         (self.delivered, self.waiting, self.due) = (0, 0, UNCUT);
     }
 
-    /// Blocks of `room` octets for the remaining octets, with one length indicator per PDU.
+    /// Number of blocks of `room` octets for the octets not yet segmented, with one length indicator per PDU.
     pub fn blocks_left(&self, room: u32) -> u32 {
         let indicators = (self.pdus.len() - self.at as usize) as u64;
         (self.waiting + indicators.saturating_sub(1)).div_ceil(u64::from(room.max(1))) as u32
@@ -360,7 +362,7 @@ mod tests {
     }
 
     proptest! {
-        /// The note of the oldest undelivered PDU's last block agrees with the queue after any sequence of operations.
+        /// `due` agrees with the queue after any sequence of operations.
         #[test]
         fn the_next_delivery_is_known(steps in proptest::collection::vec((0u8..7, 1u32..400), 1..200)) {
             let mut feed = Feed::new(true);

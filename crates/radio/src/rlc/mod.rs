@@ -1,8 +1,9 @@
-//! Radio link control: one TBF direction as a pair of state machines (3GPP TS 44.060 sections 9.1 to 9.3).
+//! RLC protocol of one TBF direction: sender, receiver, segmentation of LLC PDUs and report policy (3GPP TS 44.060
+//! sections 9.1 to 9.3).
 //!
-//! [`send::Sender`] holds V(S), V(A) and the state of each block, [`receive::Receiver`] holds V(R), V(Q) and
-//! V(N). [`feed::Feed`] segments LLC PDUs into blocks by byte offset; [`poll`] decides when the peer must
-//! report. Block sequence numbers are absolute ([`Bsn`]); [`Numbering`] maps them to the wire.
+//! [`send::Sender`] keeps V(S), V(A) and the state of each block, [`receive::Receiver`] keeps V(R), V(Q) and V(N).
+//! [`feed::Feed`] segments LLC PDUs into blocks by byte offset; [`poll`] decides when a sender polls for a report or a
+//! receiver sends one. Block sequence numbers are absolute ([`Bsn`]); [`Numbering`] maps them to the wire.
 
 pub mod bits;
 pub mod feed;
@@ -33,10 +34,10 @@ pub struct Numbering {
 }
 
 impl Numbering {
-    /// GPRS: 128 numbers, 64 outstanding.
+    /// GPRS: 128 sequence numbers, a window of 64 blocks.
     pub const GPRS: Numbering = Numbering { space: 128, window: 64 };
 
-    /// EGPRS: 2048 numbers; `window` is brought into 64 to 1024 in steps of 32 (44.060 section 9.1.9.2).
+    /// EGPRS: 2048 sequence numbers; `window` is rounded down to a multiple of 32, 64 to 1024 (44.060 section 9.1.9.2).
     pub fn egprs(window: u32) -> Numbering {
         Numbering { space: 2048, window: (window / 32 * 32).clamp(64, 1024) }
     }
@@ -46,19 +47,19 @@ impl Numbering {
         if slots <= 1 { 192 } else { (128 * slots).min(1024) }
     }
 
-    /// Sequence number on the wire.
+    /// Sequence number of a block on the wire: `bsn` modulo SNS.
     #[inline]
     pub fn wire(self, bsn: Bsn) -> u32 {
         bsn & (self.space - 1)
     }
 
-    /// Absolute number of a wire number: the first match at or after `base`.
+    /// Absolute number of the first block at or after `base` with this sequence number on the wire.
     #[inline]
     pub fn absolute(self, wire: u32, base: Bsn) -> Bsn {
         base.wrapping_add(wire.wrapping_sub(base) & (self.space - 1))
     }
 
-    /// Size of a ring that holds one window.
+    /// Length of a ring for one window, in blocks.
     pub(crate) fn ring(self) -> u32 {
         self.window.next_power_of_two()
     }

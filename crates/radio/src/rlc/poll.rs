@@ -1,30 +1,30 @@
-//! Acknowledgement policies: when a report is requested or sent (3GPP TS 44.060 sections 9.1.8, 9.3.2;
+//! RLC report policies: when a sender polls for an Ack/Nack or a receiver sends one (3GPP TS 44.060 sections 9.1.8, 9.3.2;
 //! policies A, B and C after Gurtov and others 2002, "Multi-layer protocol tracing in a GPRS network",
 //! section IV.B).
 
-/// Report policy.
+/// Policy of reports: interval in blocks, gaps, block loss.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Policy {
-    /// A: after every `n` blocks.
+    /// Policy A: a report after every `n` blocks.
     Every {
         /// Blocks between two reports.
         n: u32,
     },
-    /// B: shortly after a gap, otherwise after every `n` blocks.
+    /// Policy B: a report shortly after a gap, otherwise after every `n` blocks.
     OnGap {
-        /// Blocks between two reports without a gap.
+        /// Blocks between two reports if no gap is detected.
         n: u32,
-        /// Blocks to wait after a gap, so that one report covers a whole burst of errors.
+        /// Blocks from a gap to its report, so that one report covers a whole burst of errors.
         after: u32,
     },
-    /// C: after every `n` blocks while the share of missing blocks is below `threshold`, after every `poor`
-    /// blocks above.
+    /// Policy C: a report after every `n` blocks while the share of missing blocks is below `threshold`, otherwise after
+    /// every `poor` blocks.
     Adaptive {
-        /// Blocks between two reports at good quality.
+        /// Blocks between two reports below the threshold.
         n: u32,
-        /// Blocks between two reports at poor quality.
+        /// Blocks between two reports above the threshold.
         poor: u32,
-        /// Threshold of the smoothed share of blocks reported missing.
+        /// Smoothed share of missing blocks, 0 to 1, at which the interval changes.
         threshold: f64,
     },
 }
@@ -38,17 +38,17 @@ impl Default for Policy {
 /// Weight of the newest report in the smoothed share of missing blocks.
 const WEIGHT: f64 = 0.25;
 
-/// Counts the blocks of one direction and decides when a report is due. Its size and the order of its fields matter to
-/// networks of cells, where thousands alternate.
+/// Counts the blocks of one direction and decides when the next report is due. Small size and field order keep cache
+/// misses rare in networks of cells, with thousands of pollers.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Poller {
     /// Blocks since the last report.
     since: u32,
-    /// Blocks since a gap that no report has covered.
+    /// Blocks since a gap that no report has covered; `None` without such a gap.
     gap: Option<u32>,
     policy: Policy,
-    /// Smoothed share of missing blocks.
+    /// Smoothed share of missing blocks, 0 to 1.
     missing: f64,
 }
 
@@ -58,8 +58,8 @@ impl Poller {
         Poller { policy, since: 0, gap: None, missing: 0.0 }
     }
 
-    /// A block was sent (downlink) or received (uplink). `gap`: a gap before it was detected. `force`: RLC
-    /// requires a report (final block, stalled window). True if a report is due.
+    /// Counts a block sent (downlink) or received (uplink); true if a report is due. `gap`: earlier blocks are missing.
+    /// `force`: RLC requires a report (final block, stalled window).
     #[inline]
     pub fn block(&mut self, gap: bool, force: bool) -> bool {
         self.since += 1;
@@ -83,7 +83,7 @@ impl Poller {
         due || force
     }
 
-    /// A report covered `blocks` blocks, of which `missing` were missing.
+    /// Records a report about `blocks` blocks, of which `missing` were missing.
     pub fn reported(&mut self, missing: u32, blocks: u32) {
         if blocks > 0 {
             let share = f64::from(missing) / f64::from(blocks);

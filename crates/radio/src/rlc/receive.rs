@@ -1,11 +1,12 @@
-//! RLC receiver: V(R), V(Q), V(N) and the bitmap report (3GPP TS 44.060 sections 9.1.5 to 9.1.8).
+//! RLC receiver: V(R), V(Q), V(N), and the bitmap of received blocks for Ack/Nack messages (3GPP TS 44.060 sections 9.1.5
+//! to 9.1.8).
 //!
-//! The caller decides which blocks arrive: [`Receiver::take`] is called for those.
+//! The caller decides which blocks are decoded and calls [`Receiver::take`] for each of them.
 
 use super::bits::Bits;
 use super::{Bsn, Mode, Numbering};
 
-/// Part of an RLC block in a transmission (resegmentation; the SPB field).
+/// Part of an RLC block in a radio block: whole, or a half after resegmentation (SPB field).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum BlockPart {
     /// Whole block.
@@ -18,7 +19,7 @@ pub enum BlockPart {
 }
 
 impl BlockPart {
-    /// One bit for each half.
+    /// Bit set of the halves: first half 1, second half 2.
     const fn bits(self) -> u8 {
         match self {
             BlockPart::Whole => 3,
@@ -31,52 +32,52 @@ impl BlockPart {
 /// Result of a received block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AcceptedBlock {
-    /// It held no missing data.
+    /// The block had no missing data.
     pub duplicate: bool,
-    /// It revealed a gap: earlier blocks are missing that were not known to be.
+    /// The block revealed a gap: earlier blocks that were not known to be missing.
     pub gap: bool,
-    /// V(Q) afterwards: all earlier blocks are received.
+    /// V(Q) after this block: all blocks before V(Q) are received.
     pub complete: Bsn,
 }
 
-/// A report of received blocks: content of a Packet Uplink or Downlink Ack/Nack.
+/// Bitmap report of received blocks: content of a Packet Uplink or Downlink Ack/Nack.
 #[derive(Clone, Copy, Debug)]
 pub struct Report {
-    /// V(Q): all earlier blocks are received.
+    /// V(Q): all blocks before V(Q) are received.
     pub complete: Bsn,
     /// First block that the report does not cover; V(R) if the whole window fits.
     pub end: Bsn,
-    /// Received blocks between V(Q) and `end`; other bits have no meaning.
+    /// Received blocks from V(Q) to before `end`; bits of other blocks have no meaning.
     pub received: Bits,
     /// All blocks up to the final one are received.
     pub last: bool,
 }
 
-/// No block is known to be the last one.
+/// Value of [`Receiver::last`] before the final block is received.
 const NONE: Bsn = Bsn::MAX;
 
-/// Receiver of a TBF direction. Fields used by each block are first, the window last, for the cache.
+/// Receiver of a TBF direction. Fields that each block uses come first and the window last, for the cache.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Receiver {
     numbering: Numbering,
-    /// V(R): one after the highest block received.
+    /// V(R): the highest received block number plus 1.
     vr: Bsn,
     /// V(Q): the oldest missing block.
     vq: Bsn,
-    /// The block with the final block indicator, or with countdown value 0; [`NONE`] before.
+    /// Final block: received with the final block indicator, or with countdown value 0; [`NONE`] before.
     last: Bsn,
-    /// Acknowledged mode without resegmentation, so that blocks arrive whole.
+    /// Acknowledged mode without resegmentation: blocks never arrive in halves.
     whole: bool,
     mode: Mode,
-    /// V(N): bit set of received blocks from V(Q) to V(R).
+    /// V(N): bit set of the received blocks from V(Q) to V(R).
     received: Bits,
-    /// Halves of a block in flight, by ring index; empty without resegmentation.
+    /// Received halves of incomplete blocks, by ring index; empty without resegmentation.
     halves: Vec<u8>,
 }
 
 impl Receiver {
-    /// A receiver at the start of a TBF. `halves`: blocks may arrive in two halves.
+    /// A receiver at the start of a TBF. `halves`: blocks may arrive in two halves (resegmentation).
     pub fn new(numbering: Numbering, mode: Mode, halves: bool) -> Self {
         let ring = numbering.ring();
         Receiver {
@@ -91,7 +92,7 @@ impl Receiver {
         }
     }
 
-    /// Reads what [`Receiver::take`] uses for a block, so that it is in the cache; the value has no meaning.
+    /// Touches the fields of [`Receiver::take`] to load them into the cache; the returned value has no meaning.
     #[inline]
     pub fn prefetch(&self) -> u64 {
         u64::from(self.vr)
@@ -106,7 +107,7 @@ impl Receiver {
     pub fn vq(&self) -> Bsn {
         self.vq
     }
-    /// Whether a block is received, within the window.
+    /// Whether block `bsn`, inside the window, is received.
     #[inline]
     pub fn has(&self, bsn: Bsn) -> bool {
         bsn < self.vq || bsn < self.vr && self.received.get(bsn)
@@ -117,7 +118,7 @@ impl Receiver {
         self.last < self.vq
     }
 
-    /// Absolute number of a wire number; `None` outside of the window.
+    /// Absolute number of a sequence number on the wire; `None` outside of the window.
     pub fn resolve(&self, wire: u32) -> Option<Bsn> {
         let ahead = self.numbering.absolute(wire, self.vq);
         if ahead - self.vq < self.numbering.window {
@@ -128,7 +129,7 @@ impl Receiver {
         (self.vq - behind <= self.numbering.window).then_some(behind)
     }
 
-    /// A block has arrived; `last` if it carries the final block indicator or countdown value 0.
+    /// Receives a block; `last`: the block has the final block indicator or countdown value 0.
     #[inline]
     pub fn take(&mut self, bsn: Bsn, part: BlockPart, last: bool) -> AcceptedBlock {
         if last {
@@ -176,7 +177,7 @@ impl Receiver {
         AcceptedBlock { duplicate: false, gap, complete: self.vq }
     }
 
-    /// Advances V(R) and clears the ring for the blocks that it now covers.
+    /// Advances V(R) and clears the bits of the blocks that enter the window.
     #[inline]
     fn raise(&mut self, to: Bsn) {
         for b in self.vr..to {
@@ -189,7 +190,7 @@ impl Receiver {
         self.vr = to;
     }
 
-    /// In unacknowledged mode V(Q) follows V(R) at the distance of a window (44.060 section 9.1.6).
+    /// Receives a block in unacknowledged mode: V(Q) follows V(R) at the distance of a window (44.060 section 9.1.6).
     fn take_unacknowledged(&mut self, bsn: Bsn) -> AcceptedBlock {
         if bsn < self.vr {
             let duplicate = self.vr - bsn > self.received.length() || self.received.get(bsn);
@@ -205,7 +206,7 @@ impl Receiver {
         AcceptedBlock { duplicate: false, gap, complete: self.vr }
     }
 
-    /// For unacknowledged mode: whether all blocks of a range are received; `None` while one can still
+    /// Unacknowledged mode: whether all blocks from `first` to `last` are received; `None` while a missing one can still
     /// arrive.
     pub fn has_all(&self, first: Bsn, last: Bsn) -> Option<bool> {
         if last >= self.vr {
@@ -215,13 +216,13 @@ impl Receiver {
         Some(first >= known && self.received.first_clear(first, last + 1).is_none())
     }
 
-    /// Report of the whole window.
+    /// Report that covers the whole window.
     #[inline]
     pub fn report(&self) -> Report {
         Report { complete: self.vq, end: self.vr, received: self.received, last: self.is_complete() }
     }
 
-    /// Report of at most `bits` blocks from V(Q), as fit into one control message without compression.
+    /// Report of at most `bits` blocks from V(Q): the blocks of an uncompressed bitmap in one control message.
     pub fn report_of(&self, bits: u32) -> Report {
         Report { end: self.vr.min(self.vq.saturating_add(bits)), ..self.report() }
     }

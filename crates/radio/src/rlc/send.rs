@@ -1,10 +1,10 @@
-//! RLC sender: V(S), V(A), the states of blocks, and the order of transmission (3GPP TS 44.060 sections 9.1.1 to
-//! 9.1.3, 9.3.2).
+//! RLC sender: V(S), V(A), the states of blocks, order of transmission, processing of reports (3GPP TS 44.060 sections
+//! 9.1.1 to 9.1.3, 9.3.2).
 //!
-//! Order: the oldest block reported missing; then a new block while the window is open; then, with
-//! pre-emptive retransmission, unacknowledged blocks, cyclically from V(A) (P7 calls this idle
-//! retransmission). Within [`Rules::hold_off`] a report older than the last transmission of a block does not
-//! mark it missing again.
+//! Order of transmission: first the oldest block reported missing; then a new block while the window is open; then, with
+//! pre-emptive retransmission, unacknowledged blocks, cyclically from V(A) ("idle retransmission" in Gurtov and others
+//! 2002). A report marks a retransmitted block missing again only when [`SendOptions::hold_off`] has passed since its
+//! last transmission.
 
 use super::bits::{Bits, words_in};
 use super::feed::{Cut, Feed};
@@ -14,12 +14,12 @@ use crate::coding::Scheme;
 use crate::family;
 use crate::tdma::Tick;
 
-/// Vendor options.
+/// Options of the sender in which vendors differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SendOptions {
-    /// Pre-emptive retransmission of unacknowledged blocks for lack of other blocks.
+    /// Retransmit unacknowledged blocks pre-emptively when no missing and no new block can be sent.
     pub preemptive: bool,
-    /// Least block periods between transmissions of a block; 0: every report counts.
+    /// Minimum time from a transmission of a block to its being marked missing, block periods; 0: no minimum.
     pub hold_off: u32,
     /// EGPRS: blocks may be retransmitted in halves with a more robust scheme.
     pub resegment: bool,
@@ -36,9 +36,9 @@ base::named! {
     pub enum Reason {
         /// First transmission.
         New = "new",
-        /// It was reported missing.
+        /// A report marked the block missing.
         Missing = "missing",
-        /// Lack of other blocks (pre-emptive).
+        /// Pre-emptive retransmission: no missing and no new block could be sent.
         Idle = "idle",
     }
 }
@@ -52,27 +52,27 @@ pub struct Unit {
     pub part: BlockPart,
     /// Reason of the transmission.
     pub reason: Reason,
-    /// Number of earlier transmissions.
+    /// Number of earlier transmissions of the block.
     pub attempt: u8,
-    /// It ends the TBF's data as far as known: final block indicator, or countdown value 0.
+    /// No data follow in the queue: the block carries the final block indicator, or countdown value 0.
     pub last: bool,
-    /// Coding scheme of the first transmission, which fixes the content.
+    /// Coding scheme of the block's first transmission, which determines its content.
     pub first_scheme: Scheme,
 }
 
 /// Content of a radio block: one RLC block, or two with MCS-7 to MCS-9.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RadioBlock {
-    /// Its coding scheme.
+    /// Coding scheme of the radio block.
     pub scheme: Scheme,
     /// The first RLC block.
     pub first: Unit,
-    /// The second one.
+    /// The second RLC block, with MCS-7 to MCS-9.
     pub second: Option<Unit>,
 }
 
 impl RadioBlock {
-    /// Its RLC blocks.
+    /// The RLC blocks of the radio block, one or two.
     #[inline]
     pub fn units(&self) -> impl Iterator<Item = Unit> + use<> {
         let (mut next, mut then) = (Some(self.first), self.second);
@@ -80,16 +80,16 @@ impl RadioBlock {
     }
 }
 
-/// Effect of a report.
+/// Changes of block states by a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReportEffect {
     /// Blocks newly acknowledged.
     pub acknowledged: u32,
     /// Blocks reported missing that will be retransmitted.
     pub missing: u32,
-    /// Blocks reported missing that the hold-off protects.
+    /// Blocks reported missing but not marked missing, because the hold-off time after their transmission has not passed.
     pub held_off: u32,
-    /// All blocks sent are acknowledged.
+    /// No data are queued and all blocks sent are acknowledged.
     pub all: bool,
 }
 
@@ -100,9 +100,9 @@ pub struct SendCounts {
     pub new: u64,
     /// RLC blocks retransmitted because they were reported missing.
     pub missing: u64,
-    /// RLC blocks retransmitted for lack of other blocks.
+    /// RLC blocks retransmitted pre-emptively.
     pub idle: u64,
-    /// Block periods in which data waited and the window was closed.
+    /// Transmission opportunities with data queued and a closed window.
     pub stalled: u64,
 }
 
@@ -111,14 +111,14 @@ struct BlockState {
     sent: Tick,
     scheme: Scheme,
     attempts: u8,
-    /// Half that is due next in retransmission by halves.
+    /// Retransmission by halves: true if the second half is next.
     half: bool,
 }
 
 /// Sender of a TBF direction with its LLC queue.
 ///
-/// Fields are ordered so that those used by each new block fill two cache lines: in a network of cells thousands of
-/// senders alternate.
+/// Fields that each new block uses come first and fill two cache lines, because a network of cells alternates between
+/// thousands of senders.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Sender<T> {
@@ -126,28 +126,28 @@ pub struct Sender<T> {
     vs: Bsn,
     /// V(A).
     va: Bsn,
-    /// Next block of the pre-emptive cycle.
+    /// Next block of the cyclic pre-emptive retransmission.
     cycle: Bsn,
     missing_count: u32,
-    /// V(A) + WS, at which the window is closed; without acknowledgements, the greatest number.
+    /// V(A) + WS, the first block outside of the window; in unacknowledged mode the maximum of [`Bsn`].
     edge: Bsn,
-    /// First block that `pending` does not contain yet: all blocks from there to V(S) are pending.
+    /// First block not yet added to `pending`; all blocks from `fresh` to V(S) are unacknowledged.
     fresh: Bsn,
-    /// Length of the ring of blocks less one.
+    /// Length of the ring of blocks minus 1.
     mask: u32,
     rules: SendOptions,
     mode: Mode,
     keeps_cuts: bool,
-    /// Octets of each new block that are not LLC data (the TLLI of contention resolution); at most 4.
+    /// Octets of each block that are not LLC data (the TLLI of contention resolution); at most 4.
     prefix: u8,
     states: Vec<BlockState>,
     /// The LLC queue.
     pub feed: Feed<T>,
     numbering: Numbering,
-    /// Counts; new blocks up to the end of the last TBF.
+    /// Counters; `new` covers the earlier TBFs, V(S) counts the new blocks of the present TBF.
     counts: SendCounts,
     cuts: Vec<Cut>,
-    /// Sent before `fresh` and not acknowledged.
+    /// Unacknowledged blocks before `fresh`.
     pending: Bits,
     /// Blocks of `pending` that were reported missing.
     missing: Bits,
@@ -187,30 +187,30 @@ impl<T: Copy> Sender<T> {
         self.edge = if self.mode == Mode::Acknowledged { va + self.numbering.window } else { Bsn::MAX };
     }
 
-    /// Keeps the content of each block in the window, for [`Sender::cut_of`].
+    /// Enables storage of each block's content, for [`Sender::cut_of`].
     #[must_use]
     pub fn keeping_cuts(mut self) -> Self {
         self.keep_cuts();
         self
     }
 
-    /// New blocks of [`Sender::next`] carry `octets` fewer LLC octets from now on.
+    /// Sets the number of octets in new blocks of [`Sender::next`] that are not LLC data.
     pub fn set_prefix(&mut self, octets: u8) {
         self.prefix = octets;
     }
 
-    /// LLC octets of a new block in this scheme.
+    /// LLC octets of a new block with this scheme: its payload minus the prefix.
     #[inline(always)]
     fn room(&self, scheme: Scheme) -> u32 {
         scheme.payload() - u32::from(self.prefix)
     }
 
-    /// Permits or forbids retransmission in halves from now on.
+    /// Permits or forbids retransmission in halves for later transmissions.
     pub fn set_resegment(&mut self, on: bool) {
         self.rules.resegment = on;
     }
 
-    /// Keeps the content of each block from now on.
+    /// Enables storage of each later block's content.
     pub fn keep_cuts(&mut self) {
         self.keeps_cuts = true;
         self.cuts.resize(self.states.len(), Cut::default());
@@ -222,7 +222,7 @@ impl<T: Copy> Sender<T> {
         (bsn & self.mask) as usize
     }
 
-    /// Adds the blocks sent since the last call to `pending`. New blocks are added together, where the set is used.
+    /// Adds the blocks sent since the last call to `pending`, in one step before `pending` is used.
     fn note_pending(&mut self) {
         let (from, to) = (self.fresh, self.vs);
         if self.mode == Mode::Acknowledged && from < to {
@@ -231,7 +231,7 @@ impl<T: Copy> Sender<T> {
         self.fresh = to;
     }
 
-    /// Reads what [`Sender::next`] uses for a new block, so that it is in the cache; the value has no meaning.
+    /// Touches the data of [`Sender::next`] for a new block to load them into the cache; the returned value has no meaning.
     #[inline]
     pub fn prefetch(&self) -> u64 {
         u64::from(self.states[self.index(self.vs)].sent) + self.feed.prefetch()
@@ -256,46 +256,46 @@ impl<T: Copy> Sender<T> {
         let fresh = if self.mode == Mode::Acknowledged { self.vs - self.fresh } else { 0 };
         self.pending.count() + fresh
     }
-    /// Counters since the sender was made, over all its TBFs.
+    /// Counters over all TBFs of the sender.
     #[inline]
     pub fn counts(&self) -> SendCounts {
         SendCounts { new: self.counts.new + u64::from(self.vs), ..self.counts }
     }
-    /// The window is closed: V(S) = V(A) + WS.
+    /// Whether the window is closed: V(S) = V(A) + WS.
     #[inline]
     pub fn is_closed(&self) -> bool {
         self.vs >= self.edge
     }
-    /// Data wait, the window is closed, and no block is known to be missing.
+    /// Whether the window is closed and data are queued.
     #[inline]
     pub fn is_stalled(&self) -> bool {
         self.feed.has_data() && self.is_closed()
     }
-    /// Whether a missing or a new block can be sent now.
+    /// Whether a missing or a new block can be sent.
     #[inline]
     pub fn has_work(&self) -> bool {
         self.missing_count > 0 || self.feed.has_data() && !self.is_closed()
     }
-    /// Whether blocks are unacknowledged.
+    /// Whether a block is unacknowledged.
     #[inline]
     pub fn is_pending(&self) -> bool {
         self.va < self.vs
     }
-    /// Whether no data wait and no blocks are outstanding.
+    /// Whether no data are queued and all blocks are acknowledged.
     #[inline]
     pub fn is_done(&self) -> bool {
         !self.feed.has_data() && self.va == self.vs
     }
-    /// Content of a block in the window; `None` unless kept.
+    /// Content of a block in the window; `None` if storage is not enabled.
     pub fn cut_of(&self, bsn: Bsn) -> Option<Cut> {
         self.cuts.get(self.index(bsn)).copied()
     }
 
-    /// Takes the next radio block in the present scheme, and counts it. `preempt` permits pre-emptive
-    /// retransmission of unacknowledged blocks, within the rules.
+    /// Takes and counts the next radio block with the present scheme. `preempt` permits pre-emptive retransmission of
+    /// unacknowledged blocks if [`SendOptions::preemptive`] is set.
     #[inline]
     pub fn next(&mut self, now: Tick, wanted: Scheme, preempt: bool) -> Option<RadioBlock> {
-        // Most radio blocks are new.
+        // Most radio blocks carry new data.
         if self.missing_count == 0 && self.feed.has_data() && !self.is_closed() {
             if wanted.is_egprs() {
                 return self.new_egprs(now, wanted, preempt);
@@ -322,7 +322,7 @@ impl<T: Copy> Sender<T> {
         self.repeat_egprs(now, wanted, preempt, bsn, reason)
     }
 
-    /// Takes the next block of a link with new blocks of `octets` octets. `scheme` only marks them, for
+    /// Takes the next block of a link whose new blocks have `octets` octets. `scheme` is only recorded as
     /// [`Unit::first_scheme`].
     pub fn next_octets(&mut self, now: Tick, scheme: Scheme, octets: u32, preempt: bool) -> Option<Unit> {
         if self.is_stalled() {
@@ -347,7 +347,7 @@ impl<T: Copy> Sender<T> {
         if self.missing_count == 0 { None } else { self.missing.first(from.max(self.va), self.vs) }
     }
 
-    /// Marks a single block as missing.
+    /// Marks an unacknowledged block as missing.
     pub fn mark_missing(&mut self, bsn: Bsn) {
         self.note_pending();
         let known = bsn >= self.va && bsn < self.vs && self.pending.get(bsn);
@@ -357,7 +357,7 @@ impl<T: Copy> Sender<T> {
         }
     }
 
-    /// Abandons a block: it counts as acknowledged.
+    /// Abandons a block: the sender treats it as acknowledged.
     pub fn give_up(&mut self, bsn: Bsn) {
         self.note_pending();
         self.missing_count -= u32::from(self.missing.get(bsn));
@@ -368,14 +368,14 @@ impl<T: Copy> Sender<T> {
 
     /// A radio block of EGPRS that begins with a new RLC block.
     fn new_egprs(&mut self, now: Tick, wanted: Scheme, preempt: bool) -> Option<RadioBlock> {
-        // A radio block of two needs a second RLC block.
+        // A scheme with two RLC blocks needs data for the second one; otherwise the single scheme of equal payload is used.
         let lone = wanted.is_dual() && self.feed.waiting() < u64::from(wanted.payload());
         let scheme = if lone { family::single(wanted) } else { wanted };
         let first = self.send_new(now, scheme, self.room(scheme))?;
         Some(self.with_partner(now, scheme, first, preempt))
     }
 
-    /// A radio block of EGPRS that begins with an RLC block sent before.
+    /// A radio block of EGPRS whose first RLC block is a retransmission.
     fn repeat_egprs(
         &mut self,
         now: Tick,
@@ -394,7 +394,7 @@ impl<T: Copy> Sender<T> {
         Some(self.with_partner(now, again.scheme, first, preempt))
     }
 
-    /// The radio block of this RLC block, with a second one if the scheme carries two.
+    /// Radio block with `first` as its first RLC block, and a second one if the scheme carries two.
     #[inline(always)]
     fn with_partner(&mut self, now: Tick, scheme: Scheme, first: Unit, preempt: bool) -> RadioBlock {
         if !scheme.is_dual() {
@@ -410,7 +410,7 @@ impl<T: Copy> Sender<T> {
         RadioBlock { scheme, first, second }
     }
 
-    /// Second RLC block of a radio block, in general: missing, new, or pre-emptive, with equal payload.
+    /// Second RLC block of a radio block: missing, new, or pre-emptive; a retransmitted one fits the scheme's payload.
     fn partner(&mut self, now: Tick, scheme: Scheme, beside: Unit, preempt: bool) -> Option<Unit> {
         let payload_fits = |s: &Self, b: Bsn| family::pairs(scheme, s.states[s.index(b)].scheme);
         let mut at = if self.missing_count == 0 { self.vs } else { self.va };
@@ -508,7 +508,7 @@ impl<T: Copy> Sender<T> {
         Some(Unit { bsn, part, reason, attempt, last, first_scheme: state.scheme })
     }
 
-    /// One half of a block; the block stays missing until both halves are sent.
+    /// Sends one half of a block; a missing block stays marked missing until its second half is sent.
     fn send_half(&mut self, bsn: Bsn, reason: Reason, now: Tick) -> Option<Unit> {
         let i = self.index(bsn);
         let (scheme, second) = (self.states[i].scheme, self.states[i].half);
@@ -522,8 +522,8 @@ impl<T: Copy> Sender<T> {
         Some(unit)
     }
 
-    /// Handles a report. Blocks outside of V(A) to V(S) are ignored, so that an old or forged report is
-    /// harmless.
+    /// Processes a report. Blocks outside of V(A) to V(S) are ignored, so that an old or forged report changes no other
+    /// block.
     pub fn on_report(&mut self, report: &Report, now: Tick) -> ReportEffect {
         self.note_pending();
         let mut heard = ReportEffect::default();
@@ -563,15 +563,15 @@ impl<T: Copy> Sender<T> {
         heard
     }
 
-    /// Completes blocks of unacknowledged mode that the receiver has finished with.
+    /// Unacknowledged mode: releases PDUs whose blocks are all below `all`, which the receiver has delivered or lost.
     pub fn settle_unacknowledged(&mut self, all: Bsn) {
         if self.mode == Mode::Unacknowledged {
             self.feed.release(all);
         }
     }
 
-    /// End of a TBF; the next one begins with block 0. Unacknowledged PDUs are segmented again; `again` gets
-    /// the tokens of those that were delivered and will arrive twice.
+    /// End of a TBF; the next TBF begins with block 0. Unacknowledged PDUs are segmented again; calls `again` with the
+    /// token of each such PDU that was delivered before and will arrive a second time.
     pub fn restart(&mut self, numbering: Numbering, again: impl FnMut(T)) {
         self.feed.rewind(again);
         let ring = numbering.ring();

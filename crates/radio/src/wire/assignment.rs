@@ -1,6 +1,6 @@
-//! Assignments of TBFs as octets: Immediate Assignment on CCCH (3GPP TS 44.018 section 9.1.18) and Packet
-//! Downlink and Uplink Assignment on PACCH (44.060 sections 11.2.7 and 11.2.29). Parsers only: a real network
-//! writes these messages.
+//! Parsers of TBF assignments: Immediate Assignment and its reject on CCCH (3GPP TS 44.018 section 9.1.18), Packet
+//! Downlink and Uplink Assignment on PACCH (44.060 sections 11.2.7 and 11.2.29). There are no writers: a real network
+//! sends these messages.
 
 use super::bits::BitReader;
 use super::message::OCTETS;
@@ -10,11 +10,11 @@ use crate::rlc::Numbering;
 /// Addressee of a message on PACCH.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Addressee {
-    /// The mobile with this uplink TFI.
+    /// Mobile with this uplink TFI.
     Uplink(u8),
-    /// The mobile with this downlink TFI.
+    /// Mobile with this downlink TFI.
     Downlink(u8),
-    /// The mobile with this TLLI.
+    /// Mobile with this TLLI.
     Tlli(u32),
 }
 
@@ -23,47 +23,47 @@ pub enum Addressee {
 pub struct UplinkCoding {
     /// Commanded coding scheme.
     pub scheme: Scheme,
-    /// Blocks with a TLLI use that scheme; otherwise CS-1 or MCS-1.
+    /// Blocks with a TLLI use `scheme`; if false, they use CS-1 or MCS-1.
     pub tlli_coded: bool,
-    /// Sequence numbers and window.
+    /// Sequence number space and window.
     pub numbering: Numbering,
-    /// EGPRS: retransmission in halves is permitted.
+    /// EGPRS: resegmentation (retransmission in halves) is permitted.
     pub resegment: bool,
 }
 
 impl UplinkCoding {
-    /// A GPRS TBF in a scheme by its code, 0 to 3.
+    /// RLC parameters of a GPRS TBF; `code` is the scheme's code, 0 to 3 for CS-1 to CS-4.
     fn gprs(code: u64, tlli_coded: bool) -> Option<UplinkCoding> {
         let scheme = Scheme::numbered(false, code as u8 + 1)?;
         Some(UplinkCoding { scheme, tlli_coded, numbering: Numbering::GPRS, resegment: false })
     }
-    /// An EGPRS TBF in a scheme by its code, 0 to 8, with the code of its window.
+    /// RLC parameters of an EGPRS TBF; `code` is the scheme's code, 0 to 8, `window` the code of the window size.
     fn egprs(code: u64, tlli_coded: bool, window: u64, resegment: bool) -> Option<UplinkCoding> {
         let scheme = Scheme::numbered(true, code as u8 + 1)?;
         Some(UplinkCoding { scheme, tlli_coded, numbering: window_of(window), resegment })
     }
 }
 
-/// EGPRS numbering of a window by its code (44.060 table 12.5.2.1).
+/// EGPRS numbering for a window size code (44.060 table 12.5.2.1).
 fn window_of(code: u64) -> Numbering {
     Numbering::egprs(64 + 32 * code as u32)
 }
 
-/// Reference to a channel request.
+/// Request reference: the channel request to which an assignment belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Request {
-    /// Octet of a channel request of 8 bits.
+    /// GPRS channel request of 8 bits.
     Octet(u8),
     /// Five lowest bits of an EGPRS Packet Channel Request (Extended RA).
     Extended(u8),
 }
 
-/// Assignment of a TBF.
+/// Content of an assignment or reject message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Assignment {
-    /// Uplink TBF on one timeslot, in answer to a channel request.
+    /// Immediate Assignment of an uplink TBF on one timeslot, in response to a channel request.
     Access {
-        /// The channel request.
+        /// Request reference.
         request: Request,
         /// TFI.
         tfi: u8,
@@ -74,7 +74,7 @@ pub enum Assignment {
         /// RLC parameters.
         coding: UplinkCoding,
     },
-    /// Downlink TBF on one timeslot, for an idle mobile.
+    /// Immediate Assignment of a downlink TBF on one timeslot, to an idle mobile.
     Paged {
         /// TLLI of the mobile.
         tlli: u32,
@@ -82,46 +82,46 @@ pub enum Assignment {
         tfi: u8,
         /// Timeslot.
         slot: u8,
-        /// Sequence numbers and window.
+        /// Sequence number space and window.
         numbering: Numbering,
     },
-    /// Downlink TBF for a mobile that has, or just had, a TBF.
+    /// Packet Downlink Assignment, to a mobile that has a TBF or whose TBF has just ended.
     Downlink {
         /// Addressee.
         to: Addressee,
-        /// TFI; `None`: that of the present TBF.
+        /// TFI; `None`: TFI of the present TBF.
         tfi: Option<u8>,
-        /// Timeslots, timeslot 0 in the lowest bit.
+        /// Bit mask of the timeslots, timeslot 0 in the lowest bit.
         slots: u8,
-        /// The TBF restarts (CONTROL_ACK).
+        /// CONTROL_ACK: the mobile starts a new TBF.
         anew: bool,
-        /// Sequence numbers and window.
+        /// Sequence number space and window.
         numbering: Numbering,
     },
-    /// Uplink TBF for a mobile that has, or just had, a TBF.
+    /// Packet Uplink Assignment, to a mobile that has a TBF or whose TBF has just ended.
     Uplink {
         /// Addressee.
         to: Addressee,
-        /// TFI; `None`: that of the present TBF.
+        /// TFI; `None`: TFI of the present TBF.
         tfi: Option<u8>,
-        /// USF of each timeslot.
+        /// USF of each timeslot; `None` for a timeslot that is not assigned.
         usf: [Option<u8>; 8],
         /// RLC parameters.
         coding: UplinkCoding,
     },
-    /// Rejection of a channel request, and the wait indication, s.
+    /// Immediate Assignment Reject: request reference, wait indication in seconds.
     Rejected(Request, u8),
 }
 
-/// Reads an Immediate Assignment; `None` for another message or an assignment without packet resources.
+/// Reads an Immediate Assignment or its reject; `None` for other messages and for assignments without a TBF.
 pub fn read_immediate(octets: &[u8]) -> Option<Assignment> {
     match octets.get(2)? {
-        // IMMEDIATE ASSIGNMENT REJECT: four references, each with its wait indication.
+        // IMMEDIATE ASSIGNMENT REJECT: four request references, each with a wait indication.
         0x3a => return rejected(octets),
         0x3f => {}
         _ => return None,
     }
-    // T/D 1: a TBF. Without frequency hopping the mobile allocation is empty.
+    // T/D 1: the message assigns a TBF. The mobile allocation is empty without frequency hopping.
     if octets.get(3)? & 0x10 == 0 {
         return None;
     }
@@ -140,7 +140,7 @@ pub fn read_immediate(octets: &[u8]) -> Option<Assignment> {
     if r.flag()? {
         return paged(r, slot);
     }
-    // 0: a single block.
+    // 0: a single block is assigned, no TBF.
     if !r.flag()? {
         return None;
     }
@@ -150,16 +150,16 @@ pub fn read_immediate(octets: &[u8]) -> Option<Assignment> {
     Some(Assignment::Access { request: Request::Octet(request), tfi, slot, usf, coding })
 }
 
-/// The first reference of an Immediate Assignment Reject; the real PCU repeats it.
+/// Content of an Immediate Assignment Reject by its first reference, which a real PCU repeats in the other three.
 fn rejected(octets: &[u8]) -> Option<Assignment> {
     let (octet, wait) = (*octets.get(4)?, *octets.get(7)?);
-    // Extended RA in the first rest octet; its reference has the value 127.
+    // Extended RA is in the first rest octet if the reference has the value 127.
     let rest = octets.get(20).copied().filter(|o| octet == 0x7f && o & 0x80 != 0);
     let request = rest.map_or(Request::Octet(octet), |o| Request::Extended(o >> 2 & 31));
     Some(Assignment::Rejected(request, wait))
 }
 
-/// TFI, POLLING, USF, USF_GRANULARITY, P0 and PR_MODE; `None` with fixed allocation.
+/// TFI and USF from the fields TFI, POLLING, USF, USF_GRANULARITY, P0 and PR_MODE; `None` with fixed allocation.
 fn tfi_and_usf(r: &mut BitReader<'_>) -> Option<(u8, u8)> {
     let tfi = r.take(5)? as u8;
     r.take(1)?;
@@ -180,7 +180,7 @@ fn egprs_access(mut r: BitReader<'_>, slot: u8) -> Option<Assignment> {
         return None;
     }
     let request = Request::Extended(r.take(5)? as u8);
-    // Access Technologies Request; then 0: blocks of the two-phase access.
+    // Access Technologies Request; then a flag, 0 for a multi block allocation (two-phase access).
     if r.flag()? || !r.flag()? {
         return None;
     }
@@ -195,7 +195,7 @@ fn egprs_access(mut r: BitReader<'_>, slot: u8) -> Option<Assignment> {
     Some(Assignment::Access { request, tfi, slot, usf, coding })
 }
 
-/// Packet Downlink Assignment in the IA Rest Octets.
+/// Packet Downlink Assignment in the IA Rest Octets (44.018 section 10.5.2.16).
 fn paged(mut r: BitReader<'_>, slot: u8) -> Option<Assignment> {
     let tlli = r.take(32)? as u32;
     if !r.flag()? {
@@ -219,14 +219,14 @@ fn paged(mut r: BitReader<'_>, slot: u8) -> Option<Assignment> {
     Some(Assignment::Paged { tlli, tfi, slot, numbering })
 }
 
-/// Reads a Packet Downlink or Uplink Assignment from a downlink control block with MAC header.
+/// Reads a Packet Downlink or Uplink Assignment from a downlink control block that begins with the MAC header.
 pub fn read_packet(block: &[u8]) -> Option<Assignment> {
     let mut r = BitReader::new(block.get(..OCTETS)?);
     let payload = r.take(2)?;
     r.take(6)?;
     match payload {
         1 => {}
-        // Optional octet of RLC segmentation.
+        // The optional octet of RLC segmentation precedes the message.
         2 => _ = r.take(8)?,
         _ => return None,
     }
@@ -252,11 +252,11 @@ fn addressee(r: &mut BitReader<'_>) -> Option<Addressee> {
     if !r.flag()? {
         return global_tfi(r);
     }
-    // 11: other identities, which the model's mobiles do not have.
+    // Bits 11: other identities, which mobiles of the model do not have.
     if r.flag()? { None } else { Some(Addressee::Tlli(r.take(32)? as u32)) }
 }
 
-/// Packet Timing Advance: the mobile is at the base station, so that the value is ignored.
+/// Reads Packet Timing Advance and ignores the values: the mobiles of the model have no distance to the base station.
 fn timing_advance(r: &mut BitReader<'_>) -> Option<()> {
     if r.flag()? {
         r.take(6)?;
@@ -281,7 +281,7 @@ fn frequency(r: &mut BitReader<'_>) -> Option<()> {
 
 fn downlink(mut r: BitReader<'_>) -> Option<Assignment> {
     let to = addressee(&mut r)?;
-    // 0: message of release 97.
+    // 0: release 97 message without additions.
     if r.flag()? {
         return None;
     }
@@ -299,7 +299,7 @@ fn downlink(mut r: BitReader<'_>) -> Option<Assignment> {
     Some(Assignment::Downlink { to, tfi, slots, anew, numbering })
 }
 
-/// EGPRS window in the additions of release 99; `None` without.
+/// EGPRS window in the release 99 additions; `None` if they contain no window.
 fn additions(r: &mut BitReader<'_>) -> Option<Numbering> {
     // Power Control Parameters: ALPHA, and GAMMA of each timeslot.
     if r.flag()? {
@@ -378,7 +378,7 @@ fn egprs_coding(r: &mut BitReader<'_>) -> Option<UplinkCoding> {
         return None;
     }
     let (code, resegment, window) = (r.take(4)?, r.flag()?, r.take(5)?);
-    // Access Technologies Request: a list that a 0 ends.
+    // Access Technologies Request: a list, ended by a 0 bit.
     while r.flag()? {
         r.take(4)?;
     }
@@ -394,7 +394,7 @@ fn egprs_coding(r: &mut BitReader<'_>) -> Option<UplinkCoding> {
     UplinkCoding::egprs(code, tlli_coded, window, resegment)
 }
 
-/// TBF Starting Time: absolute in 16 bits, or relative in 13; it is ignored.
+/// Reads TBF Starting Time, absolute in 16 bits or relative in 13, and ignores the value.
 fn starting_time(r: &mut BitReader<'_>) -> Option<()> {
     let relative = r.flag()?;
     r.take(if relative { 13 } else { 16 }).map(|_| ())
@@ -406,7 +406,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The message of the real PCU for a request 0x78 on timeslot 7 (an octet string of its own test suite's form).
+    /// Immediate Assignment as a real PCU sends it for the channel request 0x78 on timeslot 7.
     #[test]
     fn an_access_is_granted() {
         let mut octets = vec![0x2d, 0x06, 0x3f, 0x10, 0x0f, 0xe3, 0x67, 0x78, 0x00, 0x00, 0x00, 0x00];
@@ -422,12 +422,12 @@ mod tests {
         paged.extend(rest.clone().put(0, 12).filled(11));
         let expected = |numbering| Some(Assignment::Paged { tlli: 0xb876_5432, tfi: 9, slot: 7, numbering });
         assert_eq!(read_immediate(&paged), expected(Numbering::GPRS));
-        // H (0 against 0x2b), and the code 1 of the window.
+        // H (a 0 bit against the filler 0x2b), then the window size code 1.
         egprs.extend(rest.put(0, 12).put(0, 1).put(1, 5).filled(11));
         assert_eq!(read_immediate(&egprs), expected(Numbering::egprs(96)));
     }
 
-    /// An assignment for the EGPRS Packet Channel Request with 9 in its five lowest bits, and a rejection of it.
+    /// Assignment and reject for an EGPRS Packet Channel Request whose five lowest bits are 9.
     #[test]
     fn an_access_of_egprs_is_granted() {
         let mut octets = vec![0x2d, 0x06, 0x3f, 0x10, 0x0f, 0xe3, 0x67, 0x7f, 0x00, 0x00, 0x00, 0x00];
@@ -459,7 +459,7 @@ mod tests {
         let down = down.put(1, 1).put(6, 5);
         let gprs = expected(Numbering::GPRS);
         assert_eq!(read_packet(&down.clone().put(0, 4).filled(23)), Some(gprs));
-        // Additions of release 99 with the code 2 of the window.
+        // Release 99 additions with the window size code 2.
         let egprs = expected(Numbering::egprs(128));
         assert_eq!(read_packet(&down.put(0, 3).put(3, 2).put(2, 5).put(0, 5).filled(23)), Some(egprs));
         let up = head(10).put(2, 2).put(0x8000_0001, 32).put(0, 1).put(1, 2).put(0, 1).put(0, 2).put(0, 1);

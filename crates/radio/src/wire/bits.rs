@@ -1,10 +1,10 @@
-//! Bit fields of RLC/MAC messages: most significant bit first as in CSN.1 (3GPP TS 24.007 annex B), least significant
-//! first as in EGPRS data blocks (44.060 section 10.0b).
+//! Writer and reader of bit fields in RLC/MAC messages: most significant bit first as in CSN.1 (3GPP TS 24.007 annex
+//! B), least significant first as in EGPRS data blocks (44.060 section 10.0b).
 
 /// Spare padding octet of GSM messages (44.060 section 11).
 pub const FILLER: u8 = 0x2b;
 
-/// Writes fields, most significant bit first.
+/// Writer of bit fields, most significant bit first.
 #[derive(Clone, Debug, Default)]
 pub struct BitWriter {
     bytes: Vec<u8>,
@@ -12,11 +12,11 @@ pub struct BitWriter {
 }
 
 impl BitWriter {
-    /// An empty string.
+    /// An empty bit string.
     pub fn new() -> Self {
         BitWriter::default()
     }
-    /// Adds the low `bits` of `value`, at most 64.
+    /// Appends the lowest `bits` bits of `value`, at most 64.
     #[must_use]
     pub fn put(mut self, value: u64, bits: u32) -> Self {
         for i in (0..bits).rev() {
@@ -24,7 +24,7 @@ impl BitWriter {
         }
         self
     }
-    /// Adds one bit.
+    /// Appends one bit.
     pub fn push(&mut self, bit: bool) {
         if self.bits.is_multiple_of(8) {
             self.bytes.push(0);
@@ -42,7 +42,7 @@ impl BitWriter {
     pub fn is_empty(&self) -> bool {
         self.bits == 0
     }
-    /// The octets, padded with the filler pattern or cut to `octets`.
+    /// The octets, padded with the filler pattern or truncated to `octets` octets.
     pub fn filled(mut self, octets: usize) -> Vec<u8> {
         while self.bits < octets * 8 {
             let bit = FILLER << (self.bits % 8) & 0x80 != 0;
@@ -53,7 +53,7 @@ impl BitWriter {
     }
 }
 
-/// Reads fields, most significant bit first.
+/// Reader of bit fields, most significant bit first.
 #[derive(Clone, Copy, Debug)]
 pub struct BitReader<'a> {
     bytes: &'a [u8],
@@ -61,11 +61,11 @@ pub struct BitReader<'a> {
 }
 
 impl<'a> BitReader<'a> {
-    /// A reader at the first bit.
+    /// A reader at the first bit of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         BitReader { bytes, at: 0 }
     }
-    /// The next field of at most 64 bits; `None` if the string ends before.
+    /// Reads the next field of `bits` bits, at most 64; `None` if fewer bits are left.
     pub fn take(&mut self, bits: u32) -> Option<u64> {
         if self.at + bits as usize > self.bytes.len() * 8 || bits > 64 {
             return None;
@@ -78,11 +78,11 @@ impl<'a> BitReader<'a> {
         }
         Some(value)
     }
-    /// The next bit.
+    /// Reads the next bit.
     pub fn flag(&mut self) -> Option<bool> {
         Some(self.take(1)? == 1)
     }
-    /// The next bit, compared with the filler at its position: H of CSN.1's L|H.
+    /// Reads the next bit and compares it with the filler at its position: true for H in CSN.1's L|H.
     pub fn high(&mut self) -> Option<bool> {
         let filler = FILLER << (self.at % 8) & 0x80 != 0;
         Some(self.flag()? != filler)

@@ -1,37 +1,38 @@
-//! RLC data blocks as octets: headers, length indicators, segments of LLC PDUs (3GPP TS 44.060 sections 10.2 to 10.4).
+//! Encoder and parser of RLC data blocks: MAC and RLC headers, length indicators, segments of LLC PDUs (3GPP TS 44.060
+//! sections 10.2 to 10.4).
 
 use super::bits::{FILLER, get_low, put_low};
 use crate::coding::Scheme;
 use crate::rlc::receive::BlockPart;
 use std::ops::Range;
 
-/// USF of no mobile (44.060 section 5.2.4.1 reserves 7 for the PRACH).
+/// USF that the model assigns to no mobile (44.060 section 5.2.4.1 reserves the value 7 for the PRACH).
 pub const FREE_USF: u8 = 7;
 
-/// Length indicator for filler in the rest of an EGPRS block.
+/// Length indicator before filler in the rest of an EGPRS block.
 const REST: u8 = 127;
 
 /// Fields of the MAC and RLC headers of a data block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// True for uplink.
+    /// True in uplink blocks.
     pub up: bool,
     /// Temporary flow identity.
     pub tfi: u8,
-    /// Downlink: USF, which grants the next uplink block.
+    /// Downlink: USF, which grants the next uplink block to a mobile.
     pub usf: u8,
-    /// Downlink: poll, by its RRBP code.
+    /// Downlink: RRBP code of a poll; `None` without a poll.
     pub poll: Option<u8>,
     /// Uplink: countdown value.
     pub cv: u8,
-    /// Uplink: the window is stalled (SI).
+    /// Uplink: SI, the window is stalled.
     pub stalled: bool,
-    /// Uplink: repetition of a channel request (R).
+    /// Uplink: R, the channel request was sent more than once.
     pub retry: bool,
 }
 
 impl Header {
-    /// Header of a downlink block without poll and grant.
+    /// Header of a downlink block without poll and with a free USF.
     pub const fn down(tfi: u8) -> Header {
         Header { up: false, tfi, usf: FREE_USF, poll: None, cv: 15, stalled: false, retry: false }
     }
@@ -41,38 +42,38 @@ impl Header {
     }
 }
 
-/// A part of an LLC PDU in a block.
+/// Octets of an LLC PDU in a block to be encoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece<'a> {
-    /// Its octets.
+    /// Octets of the part.
     pub octets: &'a [u8],
-    /// True for the last part of the PDU.
+    /// True if the PDU ends with this part.
     pub ends: bool,
 }
 
-/// One RLC block.
+/// RLC block to be encoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unit<'a> {
-    /// BSN on the wire.
+    /// Block sequence number on the wire, modulo SNS.
     pub bsn: u32,
     /// Whole block or half.
     pub part: BlockPart,
-    /// Coding scheme of the first transmission, which fixed the content.
+    /// Coding scheme of the block's first transmission, which determines its content.
     pub first_scheme: Scheme,
-    /// Number of earlier transmissions, which selects the puncturing.
+    /// Number of earlier transmissions, which determines the puncturing scheme.
     pub attempt: u8,
-    /// FBI downlink, TI uplink.
+    /// Downlink: FBI; uplink: TI.
     pub flag: bool,
-    /// Uplink with TI: the TLLI that precedes the data.
+    /// Uplink with TI set: the TLLI in the block.
     pub tlli: Option<u32>,
-    /// Length indicator of value 0: last in GPRS, first in EGPRS.
+    /// The block has a length indicator of value 0: the last one in GPRS, the first one in EGPRS.
     pub zero: bool,
-    /// Content.
+    /// Parts of LLC PDUs in the block, in order.
     pub pieces: &'a [Piece<'a>],
 }
 
-/// Length indicators and data of one RLC block of `room` octets, preceded by a flag: true without length
-/// indicators.
+/// Length indicators and data of one RLC block with `room` octets; the flag is true if the block has no length
+/// indicator.
 fn body(unit: &Unit<'_>, room: usize, egprs: bool) -> (bool, Vec<u8>) {
     // Big endian in GPRS (44.060 figure 10.2.2.1), least significant octet first in EGPRS (figure 10.3a.2.1).
     let tlli = unit.tlli.map(if egprs { u32::to_le_bytes } else { u32::to_be_bytes });
@@ -80,7 +81,7 @@ fn body(unit: &Unit<'_>, room: usize, egprs: bool) -> (bool, Vec<u8>) {
     let data: usize = unit.pieces.iter().map(|p| p.octets.len()).sum();
     let ends = unit.pieces.iter().filter(|p| p.ends).count();
     let zero = usize::from(unit.zero);
-    // A PDU that ends with the block has no indicator if it is the last PDU (GPRS) or if the next block
+    // A PDU that ends at the end of the block has no length indicator: in GPRS it is the last PDU, in EGPRS the next block
     // indicates its end.
     let exact = ends > 0
         && unit.pieces.last().is_some_and(|p| p.ends)
@@ -158,7 +159,7 @@ fn cps(scheme: Scheme, units: &[Unit<'_>]) -> u8 {
     }
 }
 
-/// Length of a header type in bits, and positions of the fields after the first block number.
+/// Layout of a header type: length in bits, positions of the fields after the first BSN.
 struct Layout {
     header: usize,
     cps: u32,
@@ -242,33 +243,33 @@ pub fn egprs(scheme: Scheme, header: &Header, units: &[Unit<'_>]) -> Vec<u8> {
     out
 }
 
-/// A range of octets of a block that belongs to one LLC PDU.
+/// Octet range of a block that belongs to one LLC PDU.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Segment {
-    /// Range of its octets.
+    /// Range in the block's octets.
     pub octets: Range<usize>,
-    /// True for the last segment of the PDU.
+    /// True if the PDU ends with this segment.
     pub ends: bool,
 }
 
-/// A GPRS data block as read.
+/// A parsed GPRS data block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Read {
     /// Header.
     pub header: Header,
-    /// BSN on the wire.
+    /// Block sequence number on the wire.
     pub bsn: u32,
-    /// FBI downlink, TI uplink.
+    /// Downlink: FBI; uplink: TI.
     pub flag: bool,
-    /// TLLI, uplink with TI.
+    /// Uplink with TI set: the TLLI in the block.
     pub tlli: Option<u32>,
-    /// EGPRS: a PDU ended with the preceding block.
+    /// EGPRS: a PDU ended with the previous block; always false after [`read_gprs`].
     pub zero: bool,
-    /// Content, as ranges of the octets read.
+    /// Segments of LLC PDUs, as ranges of the parsed octets.
     pub segments: Vec<Segment>,
 }
 
-/// Coding scheme of a GPRS block, by its length with spare bits.
+/// Coding scheme of a GPRS block by its length, spare bits included.
 pub fn scheme_of(octets: usize) -> Option<Scheme> {
     Some(match octets {
         23 => Scheme::Cs1,
@@ -329,7 +330,7 @@ pub fn read_gprs(up: bool, block: &[u8]) -> Option<Read> {
     Some(Read { header, bsn: u32::from(number >> 1), flag, tlli, zero: false, segments })
 }
 
-/// Ranges of the given lengths; with `rest`, the remainder is one more.
+/// Segments of the given lengths from octet `at`; with `rest`, the remaining octets up to `end` are one more segment.
 fn segments(mut at: usize, end: usize, lengths: &[usize], rest: bool) -> Option<Vec<Segment>> {
     let mut all = Vec::new();
     for length in lengths {
@@ -355,23 +356,23 @@ pub fn kind_of(up: bool, block: &[u8]) -> Option<(Scheme, bool)> {
     Some((scheme, scheme == Scheme::Cs1 && block.first()? >> 6 != 0))
 }
 
-/// An RLC block of an EGPRS radio block as read.
+/// A parsed RLC block of an EGPRS radio block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Aligned {
-    /// BSN on the wire.
+    /// Block sequence number on the wire.
     pub bsn: u32,
-    /// Whole block or half; a half has half of the octets.
+    /// Whole block or half; a half contains half of the block's octets.
     pub part: BlockPart,
-    /// FBI downlink, TI uplink.
+    /// Downlink: FBI; uplink: TI.
     pub flag: bool,
-    /// True without length indicators.
+    /// True if the block has no length indicator.
     pub none: bool,
-    /// Length indicators and data, aligned to octets.
+    /// Length indicators and data, shifted to octet boundaries.
     pub octets: Vec<u8>,
 }
 
 /// Reads the header of an EGPRS data block and the data of its RLC blocks; `None` if the length fits no
-/// scheme. Halves of blocks are not joined; padding of MCS-8 content is left out.
+/// scheme. Halves of a block are returned as they are; padding of MCS-8 content is removed.
 pub fn read_egprs(up: bool, block: &[u8]) -> Option<(Header, Vec<Aligned>)> {
     let scheme = Scheme::EGPRS
         .iter()
@@ -417,7 +418,7 @@ pub fn read_egprs(up: bool, block: &[u8]) -> Option<(Header, Vec<Aligned>)> {
     Some((header, units))
 }
 
-/// Octets of padding before MCS-8 content in a block of MCS-3 or MCS-6, by its coding and puncturing scheme field.
+/// Octets of padding before MCS-8 content in a block of MCS-3 or MCS-6; `cps`: coding and puncturing scheme field.
 fn padding(scheme: Scheme, cps: u8) -> usize {
     match scheme {
         Scheme::Mcs6 if cps >= 2 => 6,
@@ -426,8 +427,8 @@ fn padding(scheme: Scheme, cps: u8) -> usize {
     }
 }
 
-/// Segments of one EGPRS RLC block; `none`: it has no length indicator. The flag is true if a PDU ended with
-/// the preceding block.
+/// Segments of one EGPRS RLC block; `none`: the block has no length indicator. The returned flag is true if a PDU ended
+/// with the previous block.
 pub fn read_egprs_body(none: bool, data: &[u8]) -> Option<(bool, Vec<Segment>)> {
     let (mut at, mut zero, mut rest) = (0, false, true);
     let mut lengths = Vec::new();
@@ -463,7 +464,7 @@ mod tests {
         }
     }
 
-    /// A block as a real PCU has read it: countdown 0, TLLI, ten octets of an LLC frame, filler.
+    /// A block that a real PCU has parsed: countdown value 0, TLLI, ten octets of an LLC frame, filler.
     #[test]
     fn an_uplink_block_as_a_real_pcu_reads_it() {
         let frame = [0x01, 0xc0, 0x01, 0x08, 0x03, 0xe5, 0xe0, 0, 0, 0];
@@ -476,7 +477,7 @@ mod tests {
         assert_eq!((read.tlli, read.segments), (u.tlli, vec![Segment { octets: 8..18, ends: true }]));
     }
 
-    /// GP-07: lengths of blocks with spare bits.
+    /// GP-07: lengths of blocks, spare bits included.
     #[test]
     fn gp_07_octets_of_blocks() {
         let octets = [7u8; 20];
@@ -491,7 +492,7 @@ mod tests {
     }
 
     proptest! {
-        /// Round trip of the feed's blocks: equal octets and ends for each PDU.
+        /// Blocks of the RLC feed are parsed back to equal octets and ends of each PDU.
         #[test]
         fn cut_blocks_come_back(sizes in proptest::collection::vec(1u32..200, 1..6), which in 0usize..13, up: bool) {
             let scheme = Scheme::ALL[which];
@@ -540,7 +541,7 @@ mod tests {
             prop_assert_eq!(back, pdus);
         }
 
-        /// The readers accept arbitrary octets without failure.
+        /// The parsers accept arbitrary octets without a panic.
         #[test]
         fn any_octets_are_read(block in proptest::collection::vec(any::<u8>(), 0..160), up: bool) {
             if let Some(read) = read_gprs(up, &block) {

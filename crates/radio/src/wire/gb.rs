@@ -1,11 +1,12 @@
-//! Gb interface as octets: BSSGP PDUs in NS-UNITDATA over UDP (3GPP TS 48.018 sections 10 and 11, 48.016 section 9).
+//! Gb interface as octets: writers and parser of BSSGP PDUs in NS-UNITDATA over UDP (3GPP TS 48.018 sections 10 and 11,
+//! 48.016 section 9).
 
 use super::bits::BitWriter;
 use base::{Span, Time};
 
 /// UDP port of the network service over IP (IANA).
 pub const PORT: u16 = 2157;
-/// BVCI of a cell; BVCI 0 is for signalling, 1 for point to multipoint.
+/// BVCI of the model's cell; BVCI 0 is for signalling, 1 for point-to-multipoint.
 pub const BVCI: u16 = 2;
 
 /// BSSGP PDU types (48.018 table 11.3.26).
@@ -38,7 +39,7 @@ pub mod kind {
     pub const BVC_UNBLOCK_ACK: u8 = 0x25;
 }
 
-/// Information elements (48.018 table 11.3).
+/// Information element identifiers (48.018 table 11.3).
 pub mod element {
     /// Alignment octets.
     pub const ALIGNMENT: u8 = 0x00;
@@ -76,12 +77,12 @@ pub mod element {
     pub const R_DEFAULT_MS: u8 = 0x1c;
 }
 
-/// Best effort: QoS profile with peak rate 0, and neither A, T, C/R nor precedence.
+/// QoS profile for best effort: peak rate 0, no A, T, C/R and precedence bits.
 const QOS: [u8; 3] = [0, 0, 0x20];
-/// Routing area 001-01-1-1 and the cell in it.
+/// Routing area 001-01-1-1 of the model's cell.
 const ROUTING_AREA: [u8; 6] = [0x00, 0xf1, 0x10, 0x00, 0x01, 0x01];
 
-/// Appends an element with its length: one octet up to 127, two above (48.018 section 10.1.2).
+/// Appends an information element with its length in one octet up to 127 and in two above (48.018 section 10.1.2).
 pub fn put(to: &mut Vec<u8>, element: u8, value: &[u8]) {
     to.push(element);
     if value.len() < 128 {
@@ -92,7 +93,7 @@ pub fn put(to: &mut Vec<u8>, element: u8, value: &[u8]) {
     to.extend_from_slice(value);
 }
 
-/// NS-UNITDATA around a BSSGP PDU.
+/// NS-UNITDATA with a BSSGP PDU.
 pub fn unitdata(bvci: u16, pdu: &[u8]) -> Vec<u8> {
     let mut out = vec![0, 0];
     out.extend(bvci.to_be_bytes());
@@ -100,7 +101,7 @@ pub fn unitdata(bvci: u16, pdu: &[u8]) -> Vec<u8> {
     out
 }
 
-/// DL-UNITDATA with an LLC frame; `lifetime` in hundredths of a second.
+/// DL-UNITDATA with an LLC frame; `lifetime` is the PDU Lifetime, `None` for no limit.
 pub fn down(tlli: u32, lifetime: Option<Span>, frame: &[u8]) -> Vec<u8> {
     let mut pdu = vec![kind::DL_UNITDATA];
     pdu.extend(tlli.to_be_bytes());
@@ -117,15 +118,15 @@ pub fn down(tlli: u32, lifetime: Option<Span>, frame: &[u8]) -> Vec<u8> {
 pub struct Mobile {
     /// TLLI.
     pub tlli: u32,
-    /// Last digits of the IMSI.
+    /// Last digits of the IMSI, as a number.
     pub digits: u16,
-    /// Multislot class of GPRS.
+    /// GPRS multislot class.
     pub class: u8,
-    /// Multislot class of EGPRS, if supported.
+    /// EGPRS multislot class; `None` for a mobile without EGPRS.
     pub egprs: Option<u8>,
 }
 
-/// DL-UNITDATA with identity and capabilities of the mobile.
+/// DL-UNITDATA with an LLC frame and the IMSI and radio access capability of the mobile.
 pub fn down_known(bvci: u16, mobile: &Mobile, lifetime: Option<Span>, frame: &[u8]) -> Vec<u8> {
     let mut pdu = vec![kind::DL_UNITDATA];
     pdu.extend(mobile.tlli.to_be_bytes());
@@ -138,7 +139,7 @@ pub fn down_known(bvci: u16, mobile: &Mobile, lifetime: Option<Span>, frame: &[u
     unitdata(bvci, &pdu)
 }
 
-/// IMSI in BCD: 001 01 and ten digits, the first digit in the octet of the type.
+/// IMSI in BCD: 001 01 and ten digits; the first digit shares an octet with the identity type.
 pub(super) fn imsi(mobile: &Mobile) -> Vec<u8> {
     let text = format!("001010000000{:03}", mobile.digits % 1000);
     let digit = |i: usize| text.as_bytes()[i] - b'0';
@@ -167,7 +168,7 @@ pub(super) fn radio_access(mobile: &Mobile) -> Vec<u8> {
     }
 }
 
-/// UL-UNITDATA with an LLC frame from a cell.
+/// UL-UNITDATA with an LLC frame received in cell `cell`.
 pub fn up(tlli: u32, cell: u16, frame: &[u8]) -> Vec<u8> {
     let mut pdu = vec![kind::UL_UNITDATA];
     pdu.extend(tlli.to_be_bytes());
@@ -179,12 +180,12 @@ pub fn up(tlli: u32, cell: u16, frame: &[u8]) -> Vec<u8> {
     unitdata(BVCI, &pdu)
 }
 
-/// FLUSH-LL: deletion of a mobile's frames in the cell of the model.
+/// FLUSH-LL for a mobile in the model's cell: the BSS deletes the mobile's frames.
 pub fn flush(tlli: u32) -> Vec<u8> {
     flush_in(BVCI, tlli)
 }
 
-/// FLUSH-LL: deletion of a mobile's frames in a cell.
+/// FLUSH-LL for a mobile in the cell `bvci`: the BSS deletes the mobile's frames.
 pub fn flush_in(bvci: u16, tlli: u32) -> Vec<u8> {
     let mut pdu = vec![kind::FLUSH_LL];
     put(&mut pdu, element::TLLI, &tlli.to_be_bytes());
@@ -192,7 +193,7 @@ pub fn flush_in(bvci: u16, tlli: u32) -> Vec<u8> {
     unitdata(0, &pdu)
 }
 
-/// FLUSH-LL-ACK: the number of octets deleted.
+/// FLUSH-LL-ACK with the number of deleted octets.
 pub fn flush_ack(tlli: u32, octets: u32) -> Vec<u8> {
     let mut pdu = vec![kind::FLUSH_LL_ACK];
     put(&mut pdu, element::TLLI, &tlli.to_be_bytes());
@@ -201,7 +202,7 @@ pub fn flush_ack(tlli: u32, octets: u32) -> Vec<u8> {
     unitdata(0, &pdu)
 }
 
-/// LLC-DISCARDED: the BSS dropped frames of a mobile.
+/// LLC-DISCARDED: number of frames and octets of a mobile that the BSS has discarded.
 pub fn discarded(tlli: u32, frames: u8, octets: u32) -> Vec<u8> {
     let mut pdu = vec![kind::LLC_DISCARDED];
     put(&mut pdu, element::TLLI, &tlli.to_be_bytes());
@@ -211,20 +212,20 @@ pub fn discarded(tlli: u32, frames: u8, octets: u32) -> Vec<u8> {
     unitdata(0, &pdu)
 }
 
-/// A BSSGP PDU as read.
+/// A parsed BSSGP PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Read<'a> {
-    /// BVCI of the network service.
+    /// BVCI in the NS-UNITDATA header.
     pub bvci: u16,
-    /// PDU type, one of [`kind`].
+    /// PDU type, a constant of [`kind`].
     pub kind: u8,
-    /// TLLI of a UNITDATA PDU.
+    /// TLLI of a UNITDATA PDU; `None` in other PDUs.
     pub tlli: Option<u32>,
     elements: &'a [u8],
 }
 
 impl<'a> Read<'a> {
-    /// Value of an information element.
+    /// Value of the first information element with the identifier `wanted`.
     pub fn element(&self, wanted: u8) -> Option<&'a [u8]> {
         let mut rest = self.elements;
         while let [id, length, ..] = rest {
@@ -243,7 +244,7 @@ impl<'a> Read<'a> {
     }
 }
 
-/// Reads NS-UNITDATA; `None` for other network service PDUs and short ones.
+/// Reads NS-UNITDATA; `None` for other NS PDUs and for short datagrams.
 pub fn read(datagram: &[u8]) -> Option<Read<'_>> {
     let [0, _, high, low, kind, rest @ ..] = datagram else { return None };
     let bvci = u16::from_be_bytes([*high, *low]);
@@ -255,7 +256,7 @@ pub fn read(datagram: &[u8]) -> Option<Read<'_>> {
     Some(Read { bvci, kind: *kind, tlli: Some(tlli), elements: rest.get(7..)? })
 }
 
-/// Expiry of a frame that arrived at `since` with a lifetime.
+/// Expiry time of a frame that arrived at `since` with a PDU Lifetime in hundredths of a second.
 pub fn expires(since: Time, centiseconds: u16) -> Time {
     if centiseconds == u16::MAX {
         Time::NEVER

@@ -1,13 +1,14 @@
-//! GPRS mobility management and session management of a mobile as octets: attach without ciphering, update of the routing
-//! area, activation of a context for IPv4 (3GPP TS 24.008 sections 9.4 and 9.5). The messages go in UI frames of LLGMM, SAPI 1.
+//! Messages of GPRS mobility and session management as octets: attach without ciphering, routing area update, activation
+//! of a PDP context for IPv4 (3GPP TS 24.008 sections 9.4 and 9.5). UI frames of LLGMM (SAPI 1) carry the messages.
 
 use super::gb::{Mobile, imsi, radio_access};
 use super::llc;
 
-/// SAPI of GPRS mobility management.
+/// SAPI of LLGMM.
 pub const SAPI: u8 = 1;
 
-/// Protocol discriminators: mobility management and session management of GPRS. The transaction of a mobile is 0.
+/// Protocol discriminators of GPRS mobility management (GMM) and session management (SM). A mobile uses transaction
+/// identifier 0.
 const GMM: u8 = 0x08;
 const SM: u8 = 0x0a;
 
@@ -28,10 +29,10 @@ mod kind {
     pub(super) const ACTIVATE_REJECT: u8 = 0x43;
 }
 
-/// Routing area 001-01-1-0, that of a cell before a real PCU ([`super::pcuif::info`]).
+/// Routing area 001-01-1-0 of the cell with a real PCU ([`super::pcuif::info`]).
 pub const AREA: [u8; 6] = [0x00, 0xf1, 0x10, 0x00, 0x01, 0x00];
 
-/// ATTACH REQUEST: GPRS attach with the IMSI, from nowhere.
+/// ATTACH REQUEST: GPRS attach by IMSI, without a previous routing area.
 pub fn attach_request(mobile: &Mobile) -> Vec<u8> {
     // MS network capability; attach type 1 without a key (7); DRX parameter.
     let mut out = vec![GMM, kind::ATTACH_REQUEST, 2, 0xe5, 0xe0, 0x71, 0x0a, 0x00];
@@ -42,7 +43,7 @@ pub fn attach_request(mobile: &Mobile) -> Vec<u8> {
     out
 }
 
-/// IDENTITY RESPONSE with the requested kind of identity: 1 the IMSI, else an IMEI of ones.
+/// IDENTITY RESPONSE: the IMSI for identity type 1, otherwise an IMEI whose digits are all 1.
 pub fn identity_response(mobile: &Mobile, kind: u8) -> Vec<u8> {
     let mut out = vec![GMM, kind::IDENTITY_RESPONSE];
     let imei = [0x1a, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11];
@@ -59,7 +60,7 @@ pub fn attach_complete() -> Vec<u8> {
     vec![GMM, kind::ATTACH_COMPLETE]
 }
 
-/// ROUTING AREA UPDATE REQUEST from another area, without a key.
+/// ROUTING AREA UPDATE REQUEST with the old routing area, without a ciphering key.
 pub fn area_update_request(mobile: &Mobile, old: [u8; 6]) -> Vec<u8> {
     let mut out = vec![GMM, kind::AREA_UPDATE_REQUEST, 0x70];
     out.extend(old);
@@ -81,7 +82,7 @@ pub fn area_update_complete() -> Vec<u8> {
     vec![GMM, kind::AREA_UPDATE_COMPLETE]
 }
 
-/// ACTIVATE PDP CONTEXT REQUEST: a dynamic IPv4 address from an access point, subscribed quality, NSAPI 5 over SAPI 3.
+/// ACTIVATE PDP CONTEXT REQUEST: dynamic IPv4 address, access point name, subscribed QoS, NSAPI 5, LLC SAPI 3.
 pub fn activate_request(access_point: &str) -> Vec<u8> {
     let mut out = vec![SM, kind::ACTIVATE_REQUEST, llc::NSAPI, llc::SAPI, 3, 0, 0, 0, 2, 0x01, 0x21];
     let label = access_point.as_bytes();
@@ -95,40 +96,40 @@ fn with_length(to: &mut Vec<u8>, value: &[u8]) {
     to.extend(value);
 }
 
-/// A message of the SGSN.
+/// A parsed message of the SGSN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Command {
-    /// IDENTITY REQUEST for a kind of identity.
+    /// IDENTITY REQUEST: identity type.
     Identity(u8),
-    /// ATTACH ACCEPT with the P-TMSI that it allocates.
+    /// ATTACH ACCEPT: the allocated P-TMSI, if present.
     Attached(Option<u32>),
-    /// ATTACH REJECT with its cause.
+    /// ATTACH REJECT: GMM cause.
     AttachRejected(u8),
-    /// ROUTING AREA UPDATE ACCEPT with the P-TMSI that it allocates.
+    /// ROUTING AREA UPDATE ACCEPT: the allocated P-TMSI, if present.
     AreaUpdated(Option<u32>),
-    /// ROUTING AREA UPDATE REJECT with its cause.
+    /// ROUTING AREA UPDATE REJECT: GMM cause.
     AreaUpdateRejected(u8),
-    /// ACTIVATE PDP CONTEXT ACCEPT with an IPv4 address.
+    /// ACTIVATE PDP CONTEXT ACCEPT: the IPv4 address.
     Activated([u8; 4]),
-    /// ACTIVATE PDP CONTEXT REJECT with its cause.
+    /// ACTIVATE PDP CONTEXT REJECT: SM cause.
     ActivationRejected(u8),
 }
 
-/// Reads a message of the SGSN; `None` for others.
+/// Reads a message of the SGSN; `None` for other messages.
 pub fn read(message: &[u8]) -> Option<Command> {
     let [discriminator, kind, rest @ ..] = message else { return None };
     match (discriminator & 15, *kind) {
         (GMM, kind::IDENTITY_REQUEST) => Some(Command::Identity(rest.first()? & 7)),
         (GMM, kind::ATTACH_ACCEPT) => {
-            // After result, timer, priorities and routing area.
+            // The optional elements follow result, timer, priorities and routing area.
             Some(Command::Attached(temporary(rest.get(9..)?)))
         }
-        // After result, timer and routing area.
+        // The optional elements follow result, timer and routing area.
         (GMM, kind::AREA_UPDATE_ACCEPT) => Some(Command::AreaUpdated(temporary(rest.get(8..)?))),
         (GMM, kind::AREA_UPDATE_REJECT) => Some(Command::AreaUpdateRejected(*rest.first()?)),
         (GMM, kind::ATTACH_REJECT) => Some(Command::AttachRejected(*rest.first()?)),
         (SM, kind::ACTIVATE_ACCEPT) => {
-            // After the LLC SAPI, the quality with its length, and the priority.
+            // The QoS with its length octet follows the LLC SAPI; the radio priority follows the QoS.
             let quality = usize::from(*rest.get(1)?);
             let address = optional(rest.get(3 + quality..)?, 0x2b)?;
             Some(Command::Activated(address.get(2..6)?.try_into().ok()?))
@@ -138,7 +139,7 @@ pub fn read(message: &[u8]) -> Option<Command> {
     }
 }
 
-/// A message of a mobile on its routing area.
+/// A parsed routing area update message of a mobile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Report {
     /// ROUTING AREA UPDATE REQUEST.
@@ -147,7 +148,7 @@ pub enum Report {
     AreaUpdateComplete,
 }
 
-/// Reads a message of a mobile; `None` for others.
+/// Reads a routing area update message of a mobile; `None` for other messages.
 pub fn read_up(message: &[u8]) -> Option<Report> {
     match message {
         [discriminator, kind::AREA_UPDATE_REQUEST, ..] if discriminator & 15 == GMM => {
@@ -160,19 +161,19 @@ pub fn read_up(message: &[u8]) -> Option<Report> {
     }
 }
 
-/// The P-TMSI among optional elements (0x18).
+/// P-TMSI in the optional elements (identifier 0x18).
 fn temporary(elements: &[u8]) -> Option<u32> {
     let octets = optional(elements, 0x18)?.get(1..5)?.try_into().ok()?;
     Some(u32::from_be_bytes(octets))
 }
 
-/// Value of an optional element with a length; elements of one octet and the P-TMSI signature and timers of fixed length
-/// are passed over.
+/// Value of an optional element with a length octet. Skips elements of one octet, P-TMSI signature and timers of fixed
+/// length.
 fn optional(mut rest: &[u8], wanted: u8) -> Option<&[u8]> {
     loop {
         let (id, length) = (*rest.first()?, *rest.get(1)?);
         let (head, length) = match id {
-            // P-TMSI signature, T3302 as value only, cause.
+            // P-TMSI signature; T3302 without length; cause.
             0x19 => (1, 3),
             0x17 | 0x25 => (1, 1),
             _ if id & 0x80 != 0 => (1, 0),
@@ -186,12 +187,12 @@ fn optional(mut rest: &[u8], wanted: u8) -> Option<&[u8]> {
     }
 }
 
-/// UI frame of a SAPI with octets of the layer above, from a mobile.
+/// Uplink UI frame of a SAPI with the information field `octets`; `number` is N(U).
 pub fn frame(sapi: u8, number: u32, octets: &[u8]) -> Vec<u8> {
     framed(false, sapi, number, octets)
 }
 
-/// UI frame of a SAPI in a direction: commands have C/R 0 uplink and 1 downlink.
+/// UI frame of a SAPI with the information field `octets`. UI frames are commands: C/R is 0 uplink and 1 downlink.
 pub fn framed(down: bool, sapi: u8, number: u32, octets: &[u8]) -> Vec<u8> {
     let number = number % 512;
     let mut out =
@@ -207,7 +208,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Messages of osmo-sgsn 1.9: the P-TMSI follows a timer, the address a quality of service of 14 octets.
+    /// Messages of osmo-sgsn 1.9: the P-TMSI follows a timer, the IPv4 address follows a QoS of 14 octets.
     #[test]
     fn what_a_real_sgsn_answers_is_read() {
         let octets = |text: &str| -> Vec<u8> {

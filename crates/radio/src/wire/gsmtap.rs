@@ -1,37 +1,37 @@
-//! GSMTAP header, version 2, around radio blocks and LLC frames (the pseudo-header of libosmocore).
+//! GSMTAP header version 2 of captured radio blocks, common channel messages and LLC frames (format of libosmocore).
 
 /// UDP port (IANA).
 pub const PORT: u16 = 4729;
 
-/// Payload after the header.
+/// Kind of payload, with the header fields of that kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Payload {
     /// A block of the radio interface.
     Block {
-        /// True for uplink.
+        /// True for an uplink block.
         up: bool,
         /// Timeslot.
         slot: u8,
-        /// TDMA frame of its first burst.
+        /// TDMA frame number of the block's first burst.
         frame: u32,
-        /// Control message (PACCH); otherwise data (PDTCH).
+        /// True for a control block (PACCH), false for a data block (PDTCH).
         control: bool,
     },
-    /// A message of a common channel.
+    /// A message on a common control channel.
     Common {
-        /// PCH; otherwise AGCH.
+        /// True for the PCH, false for the AGCH.
         paging: bool,
-        /// TDMA frame of its first burst.
+        /// TDMA frame number of the message's first burst.
         frame: u32,
     },
     /// An LLC frame.
     Llc {
-        /// True for uplink.
+        /// True for an uplink frame.
         up: bool,
     },
 }
 
-/// ARFCN in captures; the model has a single carrier.
+/// ARFCN in the header; the model has one carrier.
 const ARFCN: u16 = 1;
 
 const UM: u8 = 1;
@@ -39,7 +39,7 @@ const GB_LLC: u8 = 8;
 const PACCH: u8 = 11;
 const PDTCH: u8 = 13;
 
-/// Reads the header of blocks and LLC frames; returns their payload. `None` for other payloads, other
+/// Reads the header; returns kind and octets of the payload. `None` for other payload types, other
 /// versions and short datagrams.
 pub fn read(datagram: &[u8]) -> Option<(Payload, &[u8])> {
     let [2, words, kind, slot, high, ..] = datagram else { return None };

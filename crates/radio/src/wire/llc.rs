@@ -1,33 +1,33 @@
-//! LLC frames and SNDCP segments as octets: UI and I frames, SN-UNITDATA and SN-DATA (3GPP TS 44.064 section 6,
-//! 44.065 section 7).
+//! Encoder and parser of LLC frames and SNDCP segments: UI and I frames, SN-UNITDATA and SN-DATA (3GPP TS 44.064 section
+//! 6, 44.065 section 7).
 
 use crate::llc::LlcMode;
 
-/// SAPI of user data with the first priority.
+/// SAPI of user data with the highest priority.
 pub const SAPI: u8 = 3;
-/// The first NSAPI that a context can have.
+/// Lowest NSAPI of a PDP context.
 pub const NSAPI: u8 = 5;
 
-/// Header fields of a frame, and the position of its segment in the packet.
+/// Header fields of an LLC frame and of its SNDCP segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Numbers {
-    /// Mode, which determines the headers.
+    /// LLC mode, which determines both headers.
     pub mode: LlcMode,
-    /// True for uplink.
+    /// True for an uplink frame.
     pub up: bool,
     /// N(U) or N(S), modulo 512.
     pub frame: u32,
     /// N(R) of an I frame, modulo 512.
     pub expected: u32,
-    /// N-PDU number: modulo 4096 unacknowledged, 256 acknowledged.
+    /// N-PDU number, modulo 4096 in unacknowledged mode and 256 in acknowledged mode.
     pub packet: u32,
-    /// Segment of the packet, from 0.
+    /// Segment number in the packet, from 0.
     pub segment: u8,
     /// More segments follow.
     pub more: bool,
 }
 
-/// The remainder of CRC-24 for each octet; bits reflected, generator of 44.064 section 5.5.
+/// Remainders of CRC-24 by octet, with reflected bits; generator of 44.064 section 5.5.
 const TABLE: [u32; 256] = table();
 
 const fn table() -> [u32; 256] {
@@ -48,25 +48,25 @@ const fn table() -> [u32; 256] {
     all
 }
 
-/// Frame check sequence of a frame.
+/// Frame check sequence (CRC-24) of a frame without its FCS field.
 pub fn check(frame: &[u8]) -> u32 {
     let crc =
         frame.iter().fold(0x00ff_ffff, |c: u32, o| c >> 8 ^ TABLE[((c ^ u32::from(*o)) & 255) as usize]);
     !crc & 0x00ff_ffff
 }
 
-/// NULL frame of LLGMM from a mobile (44.064 section 6.4.1.6): it carries nothing, and tells the SGSN the cell.
+/// NULL frame of LLGMM from a mobile (44.064 section 6.4.1.6): it has no information field and serves as cell update.
 pub fn null() -> Vec<u8> {
-    // SAPI 1, a command; U format with M 0.
+    // SAPI 1, command; U format with M bits 0.
     let mut out = vec![0x01, 0xe0];
     let check = check(&out);
     out.extend(&check.to_le_bytes()[..3]);
     out
 }
 
-/// A frame with one segment of a packet.
+/// Encodes a frame with one segment of a packet.
 pub fn frame(numbers: &Numbers, segment: &[u8]) -> Vec<u8> {
-    // PD 0; commands have C/R 0 uplink and 1 downlink.
+    // PD 0; a command has C/R 0 uplink and 1 downlink.
     let mut out = vec![u8::from(!numbers.up) << 6 | SAPI];
     let number = numbers.frame % 512;
     match numbers.mode {
@@ -101,18 +101,18 @@ pub fn frame(numbers: &Numbers, segment: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A frame as read.
+/// A parsed LLC frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Read<'a> {
     /// SAPI.
     pub sapi: u8,
     /// N(U) of a UI frame; `None` for other frames.
     pub number: Option<u32>,
-    /// The information field.
+    /// Information field.
     pub information: &'a [u8],
 }
 
-/// Reads a frame; `None` with a wrong FCS or if it is too short.
+/// Reads a frame; `None` if the FCS is wrong or the frame is too short.
 pub fn read(frame: &[u8]) -> Option<Read<'_>> {
     let end = frame.len().checked_sub(3)?;
     let fcs = u32::from_le_bytes([frame[end], frame[end + 1], frame[end + 2], 0]);
@@ -136,24 +136,24 @@ pub fn read(frame: &[u8]) -> Option<Read<'_>> {
     Some(Read { sapi: address & 15, number, information: frame.get(head..end)? })
 }
 
-/// A segment as read.
+/// A parsed SNDCP segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment<'a> {
     /// NSAPI.
     pub nsapi: u8,
     /// N-PDU number; `None` in later segments of SN-DATA.
     pub packet: Option<u32>,
-    /// Segment number; `None` in SN-DATA.
+    /// Segment number of SN-UNITDATA; `None` in SN-DATA.
     pub segment: Option<u8>,
-    /// True for the first segment.
+    /// True for the first segment of a packet.
     pub first: bool,
-    /// True if further segments follow.
+    /// True if more segments of the packet follow.
     pub more: bool,
-    /// Octets of the packet.
+    /// Octets of the packet in the segment.
     pub octets: &'a [u8],
 }
 
-/// Reads the information field of a user data frame.
+/// Reads an SNDCP segment from the information field of a user data frame.
 pub fn read_segment(information: &[u8]) -> Option<Segment<'_>> {
     let head = *information.first()?;
     let (first, unacknowledged) = (head & 0x40 != 0, head & 0x20 != 0);
@@ -176,7 +176,7 @@ mod tests {
     use crate::llc::Segmentation;
     use proptest::prelude::*;
 
-    /// GP-22, GP-23: frames have the sizes that the segmentation computes, and are read back.
+    /// GP-22, GP-23: encoded frames have the sizes that the segmentation computes, and are parsed back.
     #[test]
     fn gp_22_gp_23_frames_have_their_sizes() {
         let packet: Vec<u8> = (0..1500u32).map(|i| i as u8).collect();
@@ -210,7 +210,7 @@ mod tests {
         }
     }
 
-    /// The FCS detects each single bit error.
+    /// The FCS detects every single bit error.
     #[test]
     fn the_check_finds_a_wrong_bit() {
         let numbers = Numbers {
@@ -226,7 +226,7 @@ mod tests {
         for bit in 0..good.len() * 8 {
             let mut bad = good.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
-            // A UI frame whose PM bit was cleared is checked over its headers only, and that check fails.
+            // An error in the PM bit limits the FCS check to the headers, and this check fails too.
             assert!(read(&bad).is_none(), "bit {bit}");
         }
     }

@@ -1,12 +1,13 @@
-//! RLC/MAC control messages as octets: Ack/Nack, dummy blocks, control acknowledgement (3GPP TS 44.060 section 11.2).
+//! Encoders and parsers of RLC/MAC control messages: GPRS and EGPRS Ack/Nack, dummy control blocks, Packet Control
+//! Acknowledgement (3GPP TS 44.060 section 11.2).
 //!
-//! Each message is one CS-1 block of 23 octets: MAC header, 22 octets of message with spare padding.
+//! Each message is one CS-1 block of 23 octets: MAC header and 22 octets of message with spare padding.
 
 use super::bits::{BitReader, BitWriter};
 use crate::rlc::receive::Report;
 use crate::rlc::{Bsn, Numbering};
 
-/// Octets of a control block.
+/// Length of a control block, octets.
 pub const OCTETS: usize = 23;
 
 /// Message types of the uplink (44.060 table 11.2.0.2).
@@ -23,56 +24,56 @@ mod down {
     pub(super) const DUMMY: u64 = 0b10_0101;
 }
 
-/// Content of an Ack/Nack message.
+/// Fields of a GPRS Ack/Nack message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AckNack {
-    /// TFI of the data.
+    /// TFI of the acknowledged TBF.
     pub tfi: u8,
-    /// All blocks up to the final one are received.
+    /// Final ack indicator: all blocks up to the final one are received.
     pub last: bool,
-    /// SSN: V(R) on the wire.
+    /// SSN, the starting sequence number: V(R) on the wire.
     pub ssn: u8,
-    /// The 64 blocks before SSN, the oldest in the most significant bit.
+    /// Received block bitmap: the 64 blocks before SSN, the oldest in the most significant bit.
     pub received: u64,
 }
 
 impl AckNack {
-    /// A GPRS report.
+    /// Ack/Nack fields of a receiver's report.
     pub fn of(tfi: u8, report: &Report) -> AckNack {
         let has = |bsn: Option<Bsn>| bsn.is_none_or(|b| b < report.complete || report.received.get(b));
         let received =
             (1..=64u32).rev().fold(0, |bits, i| bits << 1 | u64::from(has(report.end.checked_sub(i))));
         AckNack { tfi, last: report.last, ssn: Numbering::GPRS.wire(report.end) as u8, received }
     }
-    /// Whether the message acknowledges a number on the wire; `None` if it does not cover the number.
+    /// Whether the bitmap acknowledges the block with this number on the wire; `None` if the bitmap does not cover it.
     pub fn has(&self, wire: u32) -> Option<bool> {
         let back = u32::from(self.ssn).wrapping_sub(wire) & 127;
         (1..=64).contains(&back).then(|| self.received >> (back - 1) & 1 == 1)
     }
 }
 
-/// Packet Uplink Ack/Nack of an EGPRS TBF, with a bitmap that is not compressed.
+/// Fields of a Packet Uplink Ack/Nack of an EGPRS TBF, with an uncompressed bitmap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EgprsAckNack {
-    /// TFI of the data.
+    /// TFI of the acknowledged TBF.
     pub tfi: u8,
-    /// EGPRS Channel Coding Command: MCS-1 to MCS-9, by number.
+    /// EGPRS Channel Coding Command: number of the MCS, 1 to 9.
     pub scheme: u8,
-    /// Retransmission in halves is permitted.
+    /// RESEGMENT: retransmission in halves is permitted.
     pub resegment: bool,
-    /// TLLI of contention resolution.
+    /// TLLI for contention resolution.
     pub tlli: Option<u32>,
-    /// All blocks up to the final one are received.
+    /// Final ack indicator: all blocks up to the final one are received.
     pub last: bool,
-    /// V(Q) on the wire: all earlier blocks are received.
+    /// V(Q) on the wire: all blocks before V(Q) are received.
     pub complete: u16,
-    /// Length of the bitmap; its first bit is for V(Q) + 1.
+    /// Length of the bitmap in bits; the first bit is for V(Q) + 1.
     pub length: u8,
-    /// The bitmap, the oldest block in the lowest bit.
+    /// Bitmap of received blocks, the oldest block in the lowest bit.
     pub received: u128,
 }
 
-/// The MAC header of a downlink control block.
+/// MAC header of a downlink control block.
 fn down_head(poll: Option<u8>, usf: u8) -> BitWriter {
     BitWriter::new()
         .put(1, 2)
@@ -81,13 +82,13 @@ fn down_head(poll: Option<u8>, usf: u8) -> BitWriter {
         .put(u64::from(usf), 3)
 }
 
-/// The MAC header of an uplink control block.
+/// MAC header of an uplink control block.
 fn up_head() -> BitWriter {
     BitWriter::new().put(1, 2).put(0, 6)
 }
 
-/// Packet Downlink Ack/Nack (section 11.2.6). `wants`: octets waiting, with which the mobile requests an
-/// uplink TBF.
+/// Packet Downlink Ack/Nack (section 11.2.6). `wants`: octets in the uplink queue, for a channel request in the
+/// message.
 pub fn downlink_ack(ack: &AckNack, wants: Option<u16>) -> Vec<u8> {
     let mut w = up_head()
         .put(up::DOWNLINK_ACK, 6)
@@ -96,7 +97,7 @@ pub fn downlink_ack(ack: &AckNack, wants: Option<u16>) -> Vec<u8> {
         .put(u64::from(ack.ssn), 7)
         .put(ack.received, 64);
     w = channel_request(w, wants);
-    // Channel quality: C_VALUE, RXQUAL, SIGN_VAR; no interference levels; no release 99 additions.
+    // Channel quality: C_VALUE, RXQUAL, SIGN_VAR; no interference levels, no release 99 additions.
     w.put(30, 6).put(0, 3).put(0, 6).put(0, 8).put(0, 1).filled(OCTETS)
 }
 
@@ -113,20 +114,20 @@ pub fn egprs_downlink_ack(tfi: u8, report: &Report, wants: Option<u16>) -> Vec<u
     egprs_downlink_ack_in_steps(tfi, report, wants, 1)
 }
 
-/// EGPRS Packet Downlink Ack/Nack with a bitmap of the largest multiple of `step` bits; the rest of the window is
-/// left to a later message.
+/// EGPRS Packet Downlink Ack/Nack whose bitmap has the largest possible multiple of `step` bits; a later message covers
+/// the rest of the window.
 pub fn egprs_downlink_ack_in_steps(tfi: u8, report: &Report, wants: Option<u16>, step: usize) -> Vec<u8> {
     let w = up_head()
         .put(up::EGPRS_DOWNLINK_ACK, 6)
         .put(u64::from(tfi), 5)
-        // MS_OUT_OF_MEMORY, no channel quality report.
+        // MS_OUT_OF_MEMORY 0; no channel quality report.
         .put(0, 2);
     let w = channel_request(w, wants);
     // No PFI, no extension.
     egprs_description(w.put(0, 2), report, step).filled(OCTETS)
 }
 
-/// EGPRS Ack/Nack Description without compression (section 12.3.1): as many blocks as fit, with a length
+/// EGPRS Ack/Nack Description with an uncompressed bitmap (section 12.3.1): as many blocks as fit, with a length
 /// field.
 fn egprs_description(w: BitWriter, report: &Report, step: usize) -> BitWriter {
     const HEAD: usize = 1 + 8 + 1 + 1 + 1 + 11 + 1;
@@ -140,23 +141,23 @@ fn egprs_description(w: BitWriter, report: &Report, step: usize) -> BitWriter {
         .put(1, 1)
         .put(length, 8)
         .put(u64::from(report.last), 1)
-        // Beginning of window: always set, because the bitmap starts at V(Q).
+        // BOW, beginning of window: always 1, because the bitmap starts at V(Q).
         .put(1, 1)
         .put(u64::from(shown == all), 1)
         .put(u64::from(numbering.wire(report.complete + 1)), 11)
         .put(0, 1);
-    // As in the bitmap of GPRS, the last bit is that of the oldest block.
+    // The last bit is for the oldest block, as in the GPRS bitmap.
     for bsn in (report.complete + 1..report.complete + 1 + shown as u32).rev() {
         w.push(report.received.get(bsn));
     }
     w
 }
 
-/// Packet Uplink Ack/Nack of a GPRS TBF (section 11.2.28), with a poll if the TBF ends.
+/// Packet Uplink Ack/Nack of a GPRS TBF (section 11.2.28); `poll`: RRBP code of a poll, for the final report.
 pub fn uplink_ack(ack: &AckNack, scheme: u8, poll: Option<u8>, usf: u8) -> Vec<u8> {
     down_head(poll, usf)
         .put(down::UPLINK_ACK, 6)
-        // Page mode: normal; then the TFI; then the GPRS branch.
+        // Page mode normal; TFI; GPRS branch.
         .put(0, 2)
         .put(0, 2)
         .put(u64::from(ack.tfi), 5)
@@ -165,7 +166,7 @@ pub fn uplink_ack(ack: &AckNack, scheme: u8, poll: Option<u8>, usf: u8) -> Vec<u
         .put(u64::from(ack.last), 1)
         .put(u64::from(ack.ssn), 7)
         .put(ack.received, 64)
-        // No TLLI, timing advance, power control, extension, fixed allocation, release 99 additions.
+        // No TLLI, timing advance, power control, extension, fixed allocation and release 99 additions.
         .put(0, 6)
         .filled(OCTETS)
 }
@@ -181,9 +182,9 @@ pub fn egprs_uplink_ack(tfi: u8, report: &Report, scheme: u8, poll: Option<u8>, 
         .put(1, 1)
         .put(0, 2)
         .put(u64::from(scheme.saturating_sub(1)), 4)
-        // RESEGMENT, PRE_EMPTIVE_TRANSMISSION, two requests for the mobile's capabilities.
+        // RESEGMENT, PRE_EMPTIVE_TRANSMISSION, two requests for the mobile's radio access capability.
         .put(0, 4)
-        // No TLLI; TBF_EST; no timing advance in two forms, power control, extension.
+        // No TLLI; TBF_EST 0; no timing advance in two forms, power control and extension.
         .put(0, 6);
     egprs_description(w, report, 1).filled(OCTETS)
 }
@@ -203,33 +204,33 @@ pub fn control_ack(tlli: u32) -> Vec<u8> {
     up_head().put(up::CONTROL_ACK, 6).put(u64::from(tlli), 32).put(3, 2).filled(OCTETS)
 }
 
-/// A control message as read.
+/// A parsed control message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Message {
-    /// Packet Downlink Ack/Nack of GPRS, with the octets that wait for the uplink.
+    /// GPRS Packet Downlink Ack/Nack: report, octets in the uplink queue if the mobile requests a TBF.
     DownlinkAck(AckNack, Option<u16>),
-    /// Packet Uplink Ack/Nack of GPRS, with the TLLI of contention resolution and the commanded scheme, CS-1 to CS-4
-    /// by number.
+    /// GPRS Packet Uplink Ack/Nack: report, TLLI for contention resolution, number of the commanded scheme (1 to 4 for
+    /// CS-1 to CS-4).
     UplinkAck(AckNack, Option<u32>, u8),
-    /// Packet Uplink Ack/Nack of EGPRS.
+    /// EGPRS Packet Uplink Ack/Nack.
     EgprsUplinkAck(EgprsAckNack),
     /// Packet Downlink Dummy Control Block.
     DownlinkDummy,
-    /// Packet Uplink Dummy Control Block.
+    /// Packet Uplink Dummy Control Block: TLLI.
     UplinkDummy(u32),
-    /// Packet Control Acknowledgement.
+    /// Packet Control Acknowledgement: TLLI.
     ControlAck(u32),
-    /// Another message, by its type.
+    /// Another message: its message type.
     Other(u8),
 }
 
-/// MAC header fields of a downlink control block, and its message; `None` for other blocks.
+/// Reads a downlink control block: RRBP code of a poll, USF, message; `None` for other blocks.
 pub fn read_down(block: &[u8]) -> Option<(Option<u8>, u8, Message)> {
     let mut r = BitReader::new(block.get(..OCTETS)?);
     let payload = r.take(2)?;
     let (rrbp, polls, usf) = (r.take(2)? as u8, r.flag()?, r.take(3)? as u8);
     if payload == 2 {
-        // An optional octet of RLC segmentation precedes the message; only single-block messages are read.
+        // The optional octet of RLC segmentation precedes the message; messages of several blocks are not joined.
         r.take(8)?;
     } else if payload != 1 {
         return None;
@@ -257,7 +258,8 @@ fn uplink_ack_of(mut r: BitReader<'_>) -> Option<Message> {
     Some(Message::UplinkAck(AckNack { tfi, last, ssn, received }, tlli, scheme))
 }
 
-/// `None` for a compressed bitmap, which a window of 64 never needs, and for a report that does not begin at V(Q).
+/// Reads an EGPRS Packet Uplink Ack/Nack. `None` for a compressed bitmap, which a window of 64 never needs, and for a
+/// bitmap that does not begin at V(Q).
 fn egprs_uplink_ack_of(mut r: BitReader<'_>) -> Option<Message> {
     r.take(4)?;
     let tfi = r.take(5)? as u8;
@@ -265,7 +267,7 @@ fn egprs_uplink_ack_of(mut r: BitReader<'_>) -> Option<Message> {
         return None;
     }
     let (scheme, resegment) = (r.take(4)? as u8 + 1, r.flag()?);
-    // PRE_EMPTIVE_TRANSMISSION, two requests for the mobile's capabilities.
+    // PRE_EMPTIVE_TRANSMISSION, two requests for the mobile's radio access capability.
     r.take(3)?;
     let tlli = if r.flag()? { Some(r.take(32)? as u32) } else { None };
     // TBF_EST.
@@ -281,7 +283,7 @@ fn egprs_uplink_ack_of(mut r: BitReader<'_>) -> Option<Message> {
     if r.flag()? {
         r.take(2)?;
     }
-    // Power control parameters, extension bits: the message has no room for them beside a bitmap.
+    // Power control parameters and extension bits: a message with them is rejected, since they leave no room for a bitmap.
     if r.take(2)? != 0 {
         return None;
     }
@@ -294,7 +296,7 @@ fn egprs_uplink_ack_of(mut r: BitReader<'_>) -> Option<Message> {
     }
     let length = described.checked_sub(15)?.min(128);
     let mut received = 0;
-    // The bit of the oldest block is last.
+    // The last bit is for the oldest block.
     for _ in 0..length {
         received = received << 1 | u128::from(r.flag()?);
     }
@@ -312,7 +314,7 @@ fn egprs_uplink_ack_of(mut r: BitReader<'_>) -> Option<Message> {
     }))
 }
 
-/// Message of an uplink control block; `None` for other blocks.
+/// Reads the message of an uplink control block; `None` for other blocks.
 pub fn read_up(block: &[u8]) -> Option<Message> {
     let mut r = BitReader::new(block.get(..OCTETS)?);
     if r.take(2)? != 1 {
@@ -369,7 +371,7 @@ mod tests {
         assert_eq!(read_up(&uplink_dummy(0xc000_0001)), Some(Message::UplinkDummy(0xc000_0001)));
         assert_eq!(read_up(&control_ack(0xc000_0001)), Some(Message::ControlAck(0xc000_0001)));
         let dummy = downlink_dummy(None, 7);
-        // First octets of a real PCU's dummy block.
+        // First octets of a dummy control block from a real PCU.
         assert_eq!(dummy[..3], [0x47, 0x94, 0x2b]);
         assert_eq!(read_down(&dummy), Some((None, 7, Message::DownlinkDummy)));
         assert!(read_down(&[0; 23]).is_none() && read_up(&[0x40; 5]).is_none());
@@ -378,7 +380,7 @@ mod tests {
         assert_eq!(egprs_uplink_ack(3, &long, 9, None, 7).len(), OCTETS);
     }
 
-    /// GP-08: a report of an EGPRS uplink comes back with its bits, and one in steps leaves out the rest.
+    /// GP-08: an EGPRS uplink report is parsed back to its bits; a report with a bitmap in steps omits the rest.
     #[test]
     fn gp_08_egprs_reports_come_back_with_their_bits() {
         let some = report(&[0, 1, 3, 4, 7], Numbering::egprs(64));
@@ -399,18 +401,18 @@ mod tests {
         let mut r = BitReader::new(&octets);
         r.take(8 + 6 + 5 + 2 + 1 + 2);
         assert_eq!(r.take(1 + 8), Some(1 << 8 | (15 + 16)), "16 of 21 bits");
-        // Not final, from V(Q) on, not the end of the window.
+        // Final ack indicator 0; BOW 1, from V(Q) on; EOW 0, not up to the end of the window.
         assert_eq!(r.take(3), Some(0b010));
     }
 
-    /// GP-08: the EGPRS bitmap ends with the oldest block after V(Q), as a real PCU writes and reads it.
+    /// GP-08: the last bit of the EGPRS bitmap is for the oldest block after V(Q), as in a real PCU's messages.
     #[test]
     fn gp_08_the_bitmap_of_egprs_ends_with_the_oldest_block() {
         let received: Vec<u32> = (1..24).filter(|b| *b != 8).collect();
         let octets = egprs_downlink_ack(3, &report(&received, Numbering::egprs(64)), None);
         let mut r = BitReader::new(&octets);
-        // MAC header, type, TFI, two flags, no request, no PFI, no extension; then the description up to the
-        // bitmap.
+        // MAC header, type, TFI, two flags, no channel request, no PFI, no extension; then the Ack/Nack Description before
+        // its bitmap.
         r.take(8 + 6 + 5 + 2 + 1 + 2);
         assert_eq!(r.take(1 + 8), Some(1 << 8 | (15 + 23)));
         r.take(1 + 1 + 1 + 11 + 1);

@@ -1,18 +1,19 @@
-//! Interface between base station and PCU: messages of Osmocom's PCUIF, version 0x0a, as in osmo-pcu 1.1.0.
+//! PCUIF, the message interface between base station and PCU: encoders and parser for version 0x0a of Osmocom's format
+//! (osmo-pcu 1.1.0).
 //!
-//! Each message has 1006 octets, packed, little endian. The base station is the clock: the PCU answers each
+//! Each message has 1006 octets, packed, little endian. The base station sets the pace: the PCU answers each
 //! ready-to-send of a timeslot with one block. Source: `include/osmocom/pcu/pcuif_proto.h` of Osmocom's
 //! osmo-pcu.
 
 use crate::tdma::{self, Tick};
 
-/// Octets of a message.
+/// Length of a message, octets.
 pub const SIZE: usize = 1006;
-/// Largest block that a message carries, octets.
+/// Maximum length of a block in a message, octets.
 pub const LARGEST: usize = 162;
-/// ARFCN of the cell; it has no effect.
+/// ARFCN of the cell; the value has no effect in the model.
 pub const ARFCN: u16 = 871;
-/// BVCI, NSEI and NSVCI of the cell.
+/// Value of BVCI, NSEI and NSVCI of the cell.
 pub const BVCI: u16 = 1234;
 
 /// Message types.
@@ -27,7 +28,7 @@ mod kind {
     pub(super) const TIME_IND: u8 = 0x52;
 }
 
-/// Service access points.
+/// Service access points: channel of a data message.
 mod sapi {
     pub(super) const RACH: u8 = 1;
     pub(super) const AGCH: u8 = 2;
@@ -35,59 +36,59 @@ mod sapi {
     pub(super) const PDTCH: u8 = 5;
 }
 
-/// Cell information for the PCU.
+/// Cell information that the base station sends to the PCU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Info {
-    /// Timeslots with a PDCH, timeslot 0 in the lowest bit.
+    /// Bit mask of the timeslots with a PDCH, timeslot 0 in the lowest bit.
     pub slots: u8,
-    /// UDP ports of Gb on loopback: the PCU's and the SGSN's.
+    /// UDP ports of Gb on loopback: port of the PCU, port of the SGSN.
     pub ports: [u16; 2],
-    /// Initial coding scheme of a TBF, 1 to 4; 0: the PCU's choice.
+    /// Initial coding scheme of a TBF, number 1 to 4; 0: chosen by the PCU.
     pub initial: u8,
-    /// The base station supports MCS-1 to MCS-9.
+    /// True if the base station supports MCS-1 to MCS-9.
     pub egprs: bool,
 }
 
-/// A message of the PCU, or an uplink block for it.
+/// A parsed message: from the PCU, or with an uplink block for the PCU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PcuMessage<'a> {
-    /// Downlink block for a timeslot; empty: nothing to send.
+    /// Downlink block for a timeslot; empty if the PCU has nothing to send.
     Block {
         /// Timeslot.
         slot: u8,
         /// Octets of the block.
         octets: &'a [u8],
     },
-    /// Uplink block of a timeslot; empty: none was decoded.
+    /// Uplink block of a timeslot, for the PCU; empty if no block was decoded.
     Heard {
         /// Timeslot.
         slot: u8,
         /// Octets of the block.
         octets: &'a [u8],
     },
-    /// Message for the AGCH.
+    /// Message to be sent on the AGCH.
     Grant(&'a [u8]),
-    /// Message for the PCH, without the three digits of the paging group.
+    /// Message to be sent on the PCH, without the three digits of the paging group.
     Paged(&'a [u8]),
-    /// Activation or deactivation of a PDCH.
+    /// Activation or deactivation of a PDCH by the PCU.
     Activate {
         /// Timeslot.
         slot: u8,
         /// True for activation.
         on: bool,
     },
-    /// Another message, by its type.
+    /// Another message: its type.
     Other(u8),
 }
 
-/// Reads a message of the PCU, or an uplink block for it; `None` if it is too short.
+/// Reads a message of the PCU, or an uplink block for the PCU; `None` if the message is too short.
 pub fn read(message: &[u8]) -> Option<PcuMessage<'_>> {
     let (kind, body) = (*message.first()?, message.get(4..)?);
     Some(match kind {
         kind::DATA_REQ | kind::DATA_IND => {
             let (sapi, length) = (*body.first()?, usize::from(*body.get(1)?));
             let octets = body.get(2..2 + length)?;
-            // Frame number and ARFCN are between the block and the carrier number.
+            // Frame number and ARFCN separate the block from TRX number and timeslot.
             let slot = *body.get(2 + LARGEST + 7)?;
             match sapi {
                 sapi::PDTCH if slot < 8 && kind == kind::DATA_IND => PcuMessage::Heard { slot, octets },
@@ -112,7 +113,7 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Cell information: sent once, when the PCU has connected.
+/// Cell information, sent once after the PCU has connected.
 pub fn info(info: &Info) -> Vec<u8> {
     let mut b: Vec<u8> = Vec::new();
     b.extend(0x0au32.to_le_bytes());
@@ -151,12 +152,12 @@ pub fn info(info: &Info) -> Vec<u8> {
     message(kind::INFO_IND, &b)
 }
 
-/// Time indication.
+/// Time indication of a block period.
 pub fn time(tick: Tick) -> Vec<u8> {
     message(kind::TIME_IND, &tdma::frame_of(tick).to_le_bytes())
 }
 
-/// Ready-to-send of a timeslot for a block period.
+/// Ready-to-send for a block period of a timeslot.
 pub fn ready(tick: Tick, slot: u8) -> Vec<u8> {
     let mut b = vec![sapi::PDTCH, 0, 0, 0];
     b.extend(tdma::frame_of(tick).to_le_bytes());
@@ -165,7 +166,7 @@ pub fn ready(tick: Tick, slot: u8) -> Vec<u8> {
     message(kind::RTS_REQ, &b)
 }
 
-/// Uplink block of a block period; empty: none was decoded. `quality` is C/I in tenths of a dB.
+/// Uplink block of a block period; empty `octets`: no block was decoded. `quality` is C/I in tenths of a dB.
 pub fn uplink(tick: Tick, slot: u8, octets: &[u8], quality: i16) -> Vec<u8> {
     let octets = &octets[..octets.len().min(LARGEST)];
     let mut b = vec![sapi::PDTCH, octets.len() as u8];
@@ -192,7 +193,7 @@ pub fn request_egprs(tick: Tick, bits: u16) -> Vec<u8> {
     access(tick, bits & 0x7ff, [1, 2])
 }
 
-/// An access burst; `form`: whether it has 11 bits, and the burst type.
+/// Access burst. `form`: 1 for 11 bits or 0 for 8 bits, burst type.
 fn access(tick: Tick, bits: u16, form: [u8; 2]) -> Vec<u8> {
     let mut b = vec![sapi::RACH];
     b.extend(bits.to_le_bytes());

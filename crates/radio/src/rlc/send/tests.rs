@@ -19,7 +19,8 @@ fn gp_11_the_window_stalls_at_the_65th_block() {
     assert!(s.is_stalled() && s.counts().stalled == 36);
 }
 
-/// GP-16: without new data the sender cycles through unacknowledged blocks, unless this is disabled.
+/// GP-16: without new data the sender retransmits unacknowledged blocks cyclically, unless pre-emptive retransmission
+/// is disabled.
 #[test]
 fn gp_16_idle_retransmission_cycles() {
     let mut s = sender(SendOptions::default());
@@ -31,7 +32,7 @@ fn gp_16_idle_retransmission_cycles() {
     assert!(s.next(8, Scheme::Cs2, false).is_none());
 }
 
-/// GP-17: a second report before the arrival of the retransmission does not cause another one.
+/// GP-17: a report sent before the retransmission arrives does not cause a second retransmission.
 #[test]
 fn gp_17_hold_off_suppresses_repeats() {
     for (hold_off, repeated) in [(0, 2), (8, 1)] {
@@ -52,7 +53,7 @@ fn gp_17_hold_off_suppresses_repeats() {
     }
 }
 
-/// Old and forged reports are harmless.
+/// Old and forged reports change no block outside of V(A) to V(S).
 #[test]
 fn reports_from_elsewhere_are_harmless() {
     let mut s = sender(SendOptions::default());
@@ -106,8 +107,8 @@ fn a_block_missing_alone_goes_with_mcs_6() {
     assert_eq!((alone.scheme, alone.first.bsn, alone.second), (Scheme::Mcs6, 0, None));
 }
 
-/// Runs a transfer over a channel with block loss probability `loss`. Reports are sent every `every` blocks,
-/// arrive after `delay` ticks and are lost with equal probability.
+/// Transfers over a channel with block loss probability `loss`. Reports are sent every `every` blocks, arrive after
+/// `delay` ticks and are lost with the same probability.
 fn transfer(
     sizes: &[u32],
     scheme: Scheme,
@@ -151,7 +152,7 @@ fn transfer(
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// GP-08, GP-09: everything is delivered once and in order, under any loss.
+    /// GP-08, GP-09: every PDU is delivered once and in order, under any loss.
     #[test]
     fn gp_08_everything_arrives_once_and_in_order(
         sizes in proptest::collection::vec(1u32..1600, 1..12),
@@ -166,7 +167,7 @@ proptest! {
     }
 }
 
-/// Efficiency of selective repeat without stalls is 1 - p: new blocks over blocks sent.
+/// Efficiency of selective repeat without stalls, the ratio of new blocks to blocks sent, is 1 - p.
 #[test]
 fn efficiency_of_selective_repeat_is_one_less_the_error_rate() {
     for loss in [0.02, 0.1, 0.2] {
