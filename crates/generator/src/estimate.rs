@@ -70,7 +70,7 @@ pub fn table(all: &[Comparison]) -> String {
         })
         .collect();
     worst.sort_by(|a, b| b.0.total_cmp(&a.0));
-    out.push_str("\n| scenario | quantity | foretold | true | factor |\n|---|---|---|---|---|\n");
+    out.push_str("\n| scenario | quantity | forecast | true | factor |\n|---|---|---|---|---|\n");
     worst.iter().take(10).for_each(|(_, line)| _ = writeln!(out, "{line}"));
     out
 }
@@ -111,41 +111,75 @@ pub fn page(all: &[Comparison], population: Population, picture: &str) -> String
     )
 }
 
-/// Picture: forecast over measured value, both logarithmic, a colour for each quantity.
+/// Picture: a panel for each quantity, forecast divided by measured value over measured value, both logarithmic.
 pub fn picture(all: &[Comparison]) -> String {
     const COLOURS: [&str; 5] = ["#1b6ca8", "#c0392b", "#2e8b57", "#8e44ad", "#d68910"];
-    let (least, most) = (-3.0, 10.0);
-    let place = |x: f64| 50.0 + 500.0 * (x.log10().clamp(least, most) - least) / (most - least);
-    let mut out = String::from(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 620 600\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"620\" height=\"600\" fill=\"white\"/>\n",
+    const UNITS: [&str; 5] = ["", "", "", ", s of processor", ", B"];
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 640 {height}\" font-family=\"sans-serif\" font-size=\"11\">\n\
+         <rect width=\"640\" height=\"{height}\" fill=\"white\"/>\n",
+        height = PANEL * 5.0 + 30.0
     );
-    for (shift, dash) in [(0.0, ""), (0.4771, "4 3"), (-0.4771, "4 3")] {
-        let (a, b) = (50.0, 500.0 * shift / (most - least));
-        let _ = writeln!(
-            out,
-            "<line x1=\"{a}\" y1=\"{}\" x2=\"550\" y2=\"{}\" stroke=\"#999\" stroke-dasharray=\"{dash}\"/>",
-            550.0 - b,
-            50.0 - b
-        );
-    }
-    for (i, colour) in COLOURS.iter().enumerate() {
-        let _ = write!(
-            out,
-            "<path stroke=\"{colour}\" stroke-opacity=\"0.5\" stroke-width=\"3.2\" stroke-linecap=\"round\" d=\""
-        );
-        for (said, truth) in all.iter().filter_map(|comparison| comparison.pairs[i]) {
-            // A line of length zero is drawn as a dot.
-            let _ = write!(out, "M{:.1} {:.1}h0", place(truth), 600.0 - place(said));
-        }
-        out.push_str("\"/>\n");
-    }
     for (i, (name, colour)) in QUANTITIES.iter().zip(COLOURS).enumerate() {
-        let _ = writeln!(out, "<text x=\"60\" y=\"{}\" fill=\"{colour}\">{name}</text>", 70 + 16 * i);
+        let pairs: Vec<(f64, f64)> = all.iter().filter_map(|comparison| comparison.pairs[i]).collect();
+        let title = format!("{name}{}: {} scenarios", UNITS[i], pairs.len());
+        panel(&mut out, 10.0 + PANEL * i as f64, &title, colour, &pairs);
     }
-    out.push_str(
-        "<text x=\"250\" y=\"590\">true (packets, frames, events, s, B)</text>\n\
-         <text x=\"20\" y=\"330\" transform=\"rotate(-90 20 330)\">foretold; dashed: factor 3</text>\n</svg>\n",
+    let _ = writeln!(
+        out,
+        "<text x=\"350\" y=\"{}\" text-anchor=\"middle\">measured</text>\n\
+         <text x=\"14\" y=\"{y}\" text-anchor=\"middle\" transform=\"rotate(-90 14 {y})\">forecast / measured</text>\n</svg>",
+        PANEL * 5.0 + 24.0,
+        y = PANEL * 2.5
     );
     out
+}
+
+/// Height of a panel of the picture.
+const PANEL: f64 = 120.0;
+
+/// One panel of the picture; pairs are (forecast, measured). Factors beyond 12 are drawn at 12.
+fn panel(out: &mut String, top: f64, title: &str, colour: &str, pairs: &[(f64, f64)]) {
+    let height = PANEL - 40.0;
+    let truths = || pairs.iter().map(|(_, truth)| truth.max(1e-9).log10());
+    let least = truths().fold(f64::INFINITY, f64::min).min(9.0).floor();
+    let most = truths().fold(least + 1.0, f64::max).ceil();
+    let x = |log: f64| 70.0 + 550.0 * (log - least) / (most - least);
+    let y = |factor: f64| top + 18.0 + height * (0.5 - factor.clamp(1.0 / 12.0, 12.0).log10() / 2.16);
+    let _ = writeln!(out, "<text x=\"70\" y=\"{}\" fill=\"{colour}\">{title}</text>", top + 10.0);
+    for (factor, label, dash) in [
+        (10.0, "10", "2 4"),
+        (3.0, "3", "4 3"),
+        (1.0, "1", ""),
+        (1.0 / 3.0, "1/3", "4 3"),
+        (0.1, "1/10", "2 4"),
+    ] {
+        let at = y(factor);
+        let _ = writeln!(
+            out,
+            "<line x1=\"70\" y1=\"{at:.1}\" x2=\"620\" y2=\"{at:.1}\" stroke=\"#999\" stroke-dasharray=\"{dash}\"/>\
+             <text x=\"64\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
+            at + 4.0
+        );
+    }
+    for decade in least as i32..=most as i32 {
+        let at = x(f64::from(decade));
+        let bottom = top + 18.0 + height;
+        let _ = writeln!(
+            out,
+            "<line x1=\"{at:.1}\" y1=\"{:.1}\" x2=\"{at:.1}\" y2=\"{bottom:.1}\" stroke=\"#eee\"/>\
+             <text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">1e{decade}</text>",
+            top + 18.0,
+            bottom + 12.0
+        );
+    }
+    let _ = write!(
+        out,
+        "<path stroke=\"{colour}\" stroke-opacity=\"0.5\" stroke-width=\"3.2\" stroke-linecap=\"round\" d=\""
+    );
+    for (forecast, truth) in pairs {
+        // A line of length zero is drawn as a dot.
+        let _ = write!(out, "M{:.1} {:.1}h0", x(truth.max(1e-9).log10()), y(forecast / truth.max(1e-9)));
+    }
+    out.push_str("\"/>\n");
 }
