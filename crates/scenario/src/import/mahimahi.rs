@@ -116,10 +116,21 @@ fn gate(way: &str, on: f64, off: f64) -> String {
     )
 }
 
+/// Largest number in a command line: 11 days in milliseconds, 31 years in seconds.
+const LARGEST: f64 = 1e9;
+
 fn number(word: &str, what: &str) -> Result<f64, ImportError> {
-    word.parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0 && !word.starts_with('+')).ok_or_else(
-        || ImportError::new(format!("`{}` is not a number of {what}", shown(word)), format!("give {what}")),
-    )
+    let number = word.parse::<f64>().ok().filter(|x| *x >= 0.0 && !word.starts_with('+'));
+    let number = number.ok_or_else(|| {
+        ImportError::new(format!("`{}` is not a number of {what}", shown(word)), format!("give {what}"))
+    })?;
+    if number > LARGEST {
+        return Err(ImportError::new(
+            format!("`{}` is too large: at most {LARGEST} here", shown(word)),
+            format!("give {what}"),
+        ));
+    }
+    Ok(number)
 }
 
 fn direction(word: &str) -> Result<usize, ImportError> {
