@@ -5,6 +5,7 @@
 //! fuzz-scenarios [--seed N] [--from N] [--count N] [--events N] [--digest FILE] [--out FOLDER]
 //! fuzz-scenarios --estimates [--seed N] [--from N] [--count N] [--events N] [--digest FILE] [--picture FILE]
 //!                [--page FILE] [--ledger FILE]
+//! fuzz-scenarios --draw [--seed N] [--from N] [--count N]    runs nothing: lists the keys that no scenario uses
 //! fuzz-scenarios --show N [--seed N]        prints one scenario
 //! fuzz-scenarios --shapes                   lists the shapes of benches/growth.sh
 //! fuzz-scenarios --shape NAME --size N      runs one of them
@@ -13,7 +14,7 @@
 //!
 //! --events N shortens scenarios whose forecast is more than N wake-ups.
 //! --estimates runs each scenario once, in a process of its own; one thread beside two is a check of a run without it.
-//! --ledger FILE keeps what was compared; the same command again goes on behind it.
+//! --ledger FILE keeps each comparison, so that the same command continues where it was stopped.
 //! ```
 
 use base::Span;
@@ -41,6 +42,7 @@ struct Args {
     count: u64,
     events: Option<u64>,
     estimates: bool,
+    draw: bool,
     digest: Option<PathBuf>,
     picture: Option<PathBuf>,
     page: Option<PathBuf>,
@@ -74,6 +76,7 @@ fn args() -> Result<Args, String> {
             "--ledger" => args.ledger = Some(next()?.into()),
             "--out" => args.out = Some(next()?.into()),
             "--estimates" => args.estimates = true,
+            "--draw" => args.draw = true,
             "--shape" => args.shape = Some(next()?),
             "--size" => args.size = number(next()?)?,
             "--shapes" => args.shapes = true,
@@ -156,7 +159,9 @@ fn run(args: &Args) -> Result<bool, String> {
     let mut seen = Seen::default();
     let mut ledger = Ledger::open(args.ledger.as_deref())?;
     for number in args.from..args.from + args.count {
-        if args.estimates {
+        if args.draw {
+            drawn(&generator, args, number).iter().for_each(|random| seen.reached(random));
+        } else if args.estimates {
             estimate_one(args, &generator, number, &mut ledger, &mut seen)?;
         } else {
             check_one(args, &generator, number, &mut seen)?;
@@ -287,7 +292,8 @@ fn report(args: &Args, seen: &Seen) -> Result<bool, String> {
         seen.failures.len()
     ));
     if !missing.is_empty() {
-        let names: Vec<&str> = missing.iter().take(40).map(|key| key.as_str()).collect();
+        let most = if args.draw { usize::MAX } else { 40 };
+        let names: Vec<&str> = missing.iter().take(most).map(|key| key.as_str()).collect();
         say(&format!("not reached: {}", names.join(", ")));
     }
     if let Some((took, number)) = seen.slowest {

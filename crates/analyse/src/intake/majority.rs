@@ -5,16 +5,16 @@
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Majority<T> {
     /// The most frequent value, if one value has more than half of the votes.
-    pub value: T,
+    pub(super) value: T,
     /// Votes for `value` less votes against it.
-    pub lead: u32,
+    pub(super) lead: u32,
     /// Number of votes.
-    pub votes: u32,
+    pub(super) votes: u32,
 }
 
 impl<T: Copy> Majority<T> {
     /// Counts a vote; `equal` compares it with the candidate.
-    pub fn vote(&mut self, value: T, equal: impl Fn(T, T) -> bool) {
+    pub(super) fn vote(&mut self, value: T, equal: impl Fn(T, T) -> bool) {
         self.votes += 1;
         match self.lead {
             0 => (self.value, self.lead) = (value, 1),

@@ -105,7 +105,7 @@ impl Attacked {
         if config.halving == transport::tcp::config::Halving::Flight {
             assert!(sender.tcb.window.cwnd >= sender.tcb.window.mss, "cwnd {}", sender.tcb.window.cwnd);
         }
-        assert!(self.connection.next_timeout() >= self.now || sender.flight() > 0);
+        assert!(self.connection.next_timeout() >= self.now || sender.flight() > 0, "a timer in the past");
         let ranges = sender.tcb.scoreboard.ranges();
         assert!(ranges.windows(2).all(|w| w[0].right < w[1].left), "ranges overlap");
         assert!(ranges.iter().all(|r| r.left < r.right && r.right <= sender.max_sent()));
@@ -114,11 +114,12 @@ impl Attacked {
     fn wait(&mut self, ns: u64) {
         let until = self.now + Span::from_nanos(ns);
         let mut rested = 0;
-        // Options may make timers of a millisecond: enough is enough.
+        // Options may make timers of a millisecond: the wait ends early after 5 000 expirations.
         for _ in 0..5_000 {
             let due = self.connection.next_timeout();
             if due > until {
-                break;
+                self.now = until;
+                return;
             }
             // A timer that fires again and again without time passing is an endless loop.
             rested = if due > self.now { 0 } else { rested + 1 };
@@ -126,7 +127,6 @@ impl Attacked {
             self.now = self.now.max(due);
             self.call(|c, io| c.on_timeout(io));
         }
-        self.now = until;
     }
 
     fn segment(&mut self, bytes: &mut Bytes<'_>) {
