@@ -68,6 +68,8 @@ pub struct OverDccp {
     dccp: Connection,
     /// ATP packets that wait in the connection, by the number of their datagram.
     waiting: BTreeMap<MessageId, Outgoing<Atp>>,
+    /// Datagram of the ACK that waits for a unit, by the unit's number; at most one ACK of a unit waits.
+    acks: BTreeMap<u64, MessageId>,
     above: Vec<Outgoing<Atp>>,
     below: Vec<Outgoing<Dccp>>,
 }
@@ -89,6 +91,7 @@ impl OverDccp {
             atp,
             dccp: Connection::new(dccp, role),
             waiting: BTreeMap::new(),
+            acks: BTreeMap::new(),
             above: Vec::new(),
             below: Vec::new(),
         }
@@ -124,9 +127,9 @@ impl OverDccp {
         loop {
             for packet in std::mem::take(&mut self.above) {
                 // A newer ACK of a unit replaces an older ACK still in the queue.
-                if let Some(older) =
-                    self.waiting.values_mut().find(|older| replaces(&packet.body, &older.body))
-                {
+                let acked = acked(&packet.body);
+                let older = acked.and_then(|adu| self.acks.get(&adu));
+                if let Some(older) = older.and_then(|id| self.waiting.get_mut(id)) {
                     *older = packet;
                     continue;
                 }
@@ -136,6 +139,9 @@ impl OverDccp {
                 let message = Message { lifetime, ..Message::of(bytes) };
                 if let Some(id) = self.dccp.send(message) {
                     self.waiting.insert(id, packet);
+                    if let Some(adu) = acked {
+                        self.acks.insert(adu, id);
+                    }
                 }
             }
             self.with_dccp(io, |dccp, io| dccp.transmit(io));
@@ -161,16 +167,25 @@ impl OverDccp {
     fn forget(&mut self) {
         while let Some(event) = self.dccp.poll_event() {
             if let MessageEvent::Expired(id) | MessageEvent::Abandoned(id) = event {
-                self.waiting.remove(&id);
+                self.take(id);
             }
         }
     }
 
+    /// Removes a packet that waits.
+    fn take(&mut self, id: MessageId) -> Option<Outgoing<Atp>> {
+        let packet = self.waiting.remove(&id)?;
+        if let Some(adu) = acked(&packet.body) {
+            self.acks.remove(&adu);
+        }
+        Some(packet)
+    }
+
     fn give_out(&mut self, io: &mut Io<'_, Layered>) {
-        for packet in self.below.drain(..) {
+        for packet in std::mem::take(&mut self.below) {
             let (id, last) = packet.body.message;
             let whole = packet.body.is_data() && last;
-            let atp = if whole { self.waiting.remove(&id) } else { None };
+            let atp = if whole { self.take(id) } else { None };
             io.out.push(Outgoing {
                 size: packet.size,
                 cause: atp.as_ref().map_or(Cause::New, |atp| atp.cause),
@@ -183,10 +198,9 @@ impl OverDccp {
     }
 }
 
-/// Whether one packet is a newer acknowledgement of the unit that the other one acknowledges.
-fn replaces(newer: &Atp, older: &Atp) -> bool {
-    let is_ack = |packet: &Atp| matches!(packet.content, Content::Ack { .. });
-    is_ack(newer) && is_ack(older) && newer.adu == older.adu
+/// Number of the unit that the packet acknowledges; `None` for packets that are no ACK.
+fn acked(packet: &Atp) -> Option<u64> {
+    matches!(packet.content, Content::Ack { .. }).then_some(packet.adu)
 }
 
 impl Socket for OverDccp {

@@ -5,6 +5,7 @@
 
 use base::{Span, Time};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Loss intervals that are averaged (RFC 5348 section 5.4: n = 8).
 pub const INTERVALS: usize = 8;
@@ -12,6 +13,9 @@ pub const INTERVALS: usize = 8;
 pub const WEIGHTS: [f64; INTERVALS] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 /// Later packets after which a missing packet counts as lost (RFC 5348 section 5.1: NDUPACK).
 const LATER: u32 = 3;
+/// Upper bound of the loss events in one series of losses, so that a forged number takes bounded time. Loss
+/// rates use the newest [`INTERVALS`] only.
+const EVENTS_OF_A_HOLE: usize = 1024;
 /// Least discount of old intervals (RFC 5348 section 5.5: THRESHOLD).
 const LEAST_DISCOUNT: f64 = 0.25;
 
@@ -294,15 +298,25 @@ impl LossHistory {
             self.lost += hole.to - hole.from;
             //= RFC 4342 section 10.1: a series of consecutive losses is a single loss event
             let last = if self.apart == Apart::Time { hole.to } else { hole.from + 1 };
-            for seq in hole.from..last {
-                let event = Event { seq, at: nominal(&hole, seq), counter: hole.counter };
-                if self.begins(&event, rtt) {
-                    self.begin(event);
-                    begun = true;
-                }
+            let mut from = hole.from;
+            for _ in 0..EVENTS_OF_A_HOLE {
+                let Some(event) = self.next_event(&hole, from..last, rtt) else { break };
+                self.begin(event);
+                (begun, from) = (true, event.seq + 1);
             }
         }
         begun
+    }
+
+    /// The first of these losses of a hole that begins a loss event; times of losses do not decrease.
+    fn next_event(&self, hole: &Hole, losses: Range<u64>, rtt: Span) -> Option<Event> {
+        let event = |seq| Event { seq, at: nominal(hole, seq), counter: hole.counter };
+        let (mut from, mut to) = (losses.start, losses.end);
+        while from < to {
+            let middle = from + (to - from) / 2;
+            if self.begins(&event(middle), rtt) { to = middle } else { from = middle + 1 }
+        }
+        (from < losses.end).then(|| event(from))
     }
 
     fn begins(&self, new: &Event, rtt: Span) -> bool {

@@ -116,7 +116,7 @@ fn gate(way: &str, on: f64, off: f64) -> String {
     )
 }
 
-/// Largest number in a command line: 11 days in milliseconds, 31 years in seconds.
+/// Largest number in a command line: 11 days in milliseconds, 31 years in seconds, 1 GB.
 const LARGEST: f64 = 1e9;
 
 fn number(word: &str, what: &str) -> Result<f64, ImportError> {
@@ -200,6 +200,10 @@ fn queue(kind: &str, args: &str, way: &str, draft: &mut Draft) -> Result<Option<
         let read =
             part.split_once('=').and_then(|(key, n)| Some((key.trim(), n.trim().parse::<u64>().ok()?)));
         match read {
+            Some((_, n)) if n as f64 > LARGEST => {
+                let message = format!("`{}` is too large: at most {LARGEST} here", shown(part));
+                return Err(ImportError::new(message, "write packets=100 or bytes=150000"));
+            }
             Some(("packets", n)) if n > 0 => limits.push(format!("{n} packets")),
             Some(("bytes", n)) if n > 0 => limits.push(format!("{n} B")),
             Some((key, _)) if !matches!(key, "packets" | "bytes") => {
