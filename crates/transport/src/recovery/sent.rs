@@ -98,6 +98,8 @@ pub struct SendRecords {
     ring: VecDeque<Record>,
     /// Records delivered by the current ACK, in their state before the ACK.
     fresh: Vec<Record>,
+    /// Index in `fresh` of the most recently sent record.
+    newest: usize,
     sacked: u64,
     sacked_segments: u32,
     lost: u64,
@@ -118,6 +120,7 @@ impl Default for SendRecords {
         SendRecords {
             ring: VecDeque::new(),
             fresh: Vec::new(),
+            newest: 0,
             sacked: 0,
             sacked_segments: 0,
             lost: 0,
@@ -151,32 +154,23 @@ impl SendRecords {
 
     /// Records the transmission of `[start, end)` at `now`: new data, or a retransmission.
     pub fn transmitted(&mut self, now: Time, start: u64, end: u64) {
-        if self.ring.is_empty() {
-            // draft-cheng-iccrg-delivery-rate-estimation-02 section 3.2: start of a flight
-            (self.flight_began, self.delivered_at) = (now, now);
-        }
+        let (tail, in_flight) = match (self.ring.front(), self.ring.back()) {
+            (Some(front), Some(back)) => (back.end, back.end - front.start - self.sacked - self.lost),
+            _ => {
+                // draft-cheng-iccrg-delivery-rate-estimation-02 section 3.2: start of a flight
+                (self.flight_began, self.delivered_at) = (now, now);
+                (start, 0)
+            }
+        };
         let then = Snapshot {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             flight_began: self.flight_began,
             app_limited: self.app_limited_until > 0,
-            in_flight: u32::try_from(self.in_flight() + end - start).unwrap_or(u32::MAX),
+            in_flight: u32::try_from(in_flight + end - start).unwrap_or(u32::MAX),
         };
-        let tail = self.end().unwrap_or(start);
         if start < tail {
-            self.order.disturb(&self.ring);
-            let (from, to) = self.span(start, end.min(tail));
-            for record in self.ring.range_mut(from..to) {
-                self.order.remove(record);
-                if record.lost {
-                    record.lost = false;
-                    self.lost -= record.bytes();
-                } else if !record.counted && !self.marks {
-                    self.found_lost.add(*record);
-                }
-                (record.sent, record.resent, record.then) = (now, true, then);
-                self.order.add(record);
-            }
+            self.retransmitted(now, start, end.min(tail), then);
         }
         let start = start.max(tail);
         if start < end {
@@ -196,8 +190,28 @@ impl SendRecords {
         }
     }
 
+    /// Updates the records of `[start, end)`, which were sent before and are sent again.
+    #[cold]
+    fn retransmitted(&mut self, now: Time, start: u64, end: u64, then: Snapshot) {
+        self.order.disturb(&self.ring);
+        let (from, to) = self.span(start, end);
+        for record in self.ring.range_mut(from..to) {
+            self.order.remove(record);
+            if record.lost {
+                record.lost = false;
+                self.lost -= record.bytes();
+            } else if !record.counted && !self.marks {
+                self.found_lost.add(*record);
+            }
+            (record.sent, record.resent, record.then) = (now, true, then);
+            self.order.add(record);
+        }
+    }
+
     /// Starts a new ACK: clears the records that the previous ACK delivered.
+    #[inline]
     pub fn begin(&mut self) {
+        self.newest = 0;
         self.fresh.clear();
     }
 
@@ -252,6 +266,7 @@ impl SendRecords {
         }
     }
 
+    #[inline]
     fn deliver(&mut self, now: Time, record: Record) {
         if record.counted {
             return;
@@ -264,7 +279,7 @@ impl SendRecords {
         // draft-cheng-iccrg-delivery-rate-estimation-02 section 3.3: the newest segment starts the next
         // flight
         if self.newest().is_none_or(|n| record.sent_after(n.sent, n.end)) {
-            self.flight_began = record.sent;
+            (self.flight_began, self.newest) = (record.sent, self.fresh.len());
         }
         self.fresh.push(record);
     }
@@ -329,7 +344,7 @@ impl SendRecords {
 
     /// The most recently sent record of [`SendRecords::fresh`].
     pub fn newest(&self) -> Option<&Record> {
-        self.fresh.iter().max_by_key(|r| (r.sent, r.end))
+        self.fresh.get(self.newest)
     }
 
     /// All records, in sequence order.

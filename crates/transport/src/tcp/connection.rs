@@ -358,18 +358,19 @@ impl Connection {
         if io.out.iter().skip(first).any(|out| out.body.len > 0) {
             self.receiver.on_own_data(io.now);
         }
-        let ack = self.receiver.acknowledge(io.now, self.config.timestamps);
-        // Only the first of several segments carries the SACK blocks.
-        let mut report = ack.sack;
+        let ack = self.receiver.acknowledge_bare(io.now, self.config.timestamps);
         for out in io.out.iter_mut().skip(first) {
             let segment = &mut out.body;
             (segment.ack, segment.has_ack) = (ack.ack, true);
             segment.timestamps = ack.timestamps;
             segment.resent_echo = ack.resent_echo;
-            if !report.is_empty() {
-                out.size += self.report_size(&report);
-                segment.sack = std::mem::take(&mut report);
-            }
+        }
+        if self.receiver.has_report()
+            && let Some(out) = io.out.get_mut(first)
+        {
+            // Only the first of several segments carries the SACK blocks.
+            out.body.sack = self.receiver.take_report(self.config.timestamps);
+            out.size += self.report_size(&out.body.sack);
         }
     }
 
