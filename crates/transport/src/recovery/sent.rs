@@ -96,6 +96,10 @@ impl FoundLost {
 #[derive(Clone, Debug)]
 pub struct SendRecords {
     ring: VecDeque<Record>,
+    /// First byte of the records; equal to `tail` if there are none.
+    head: u64,
+    /// One past the last byte of the records.
+    tail: u64,
     /// Records delivered by the current ACK, in their state before the ACK.
     fresh: Vec<Record>,
     /// Index in `fresh` of the most recently sent record.
@@ -119,6 +123,8 @@ impl Default for SendRecords {
     fn default() -> Self {
         SendRecords {
             ring: VecDeque::new(),
+            head: 0,
+            tail: 0,
             fresh: Vec::new(),
             newest: 0,
             sacked: 0,
@@ -154,20 +160,18 @@ impl SendRecords {
 
     /// Records the transmission of `[start, end)` at `now`: new data, or a retransmission.
     pub fn transmitted(&mut self, now: Time, start: u64, end: u64) {
-        let (tail, in_flight) = match (self.ring.front(), self.ring.back()) {
-            (Some(front), Some(back)) => (back.end, back.end - front.start - self.sacked - self.lost),
-            _ => {
-                // draft-cheng-iccrg-delivery-rate-estimation-02 section 3.2: start of a flight
-                (self.flight_began, self.delivered_at) = (now, now);
-                (start, 0)
-            }
-        };
+        if self.head == self.tail {
+            // draft-cheng-iccrg-delivery-rate-estimation-02 section 3.2: start of a flight
+            (self.flight_began, self.delivered_at) = (now, now);
+            (self.head, self.tail) = (start, start);
+        }
+        let tail = self.tail;
         let then = Snapshot {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             flight_began: self.flight_began,
             app_limited: self.app_limited_until > 0,
-            in_flight: u32::try_from(in_flight + end - start).unwrap_or(u32::MAX),
+            in_flight: u32::try_from(self.in_flight() + end - start).unwrap_or(u32::MAX),
         };
         if start < tail {
             self.retransmitted(now, start, end.min(tail), then);
@@ -187,6 +191,7 @@ impl SendRecords {
             };
             self.order.add(&record);
             self.ring.push_back(record);
+            self.tail = end;
         }
     }
 
@@ -217,20 +222,18 @@ impl SendRecords {
 
     /// Processes a cumulative ACK at `now`: all bytes below `una` are acknowledged.
     pub fn acked(&mut self, now: Time, una: u64) {
-        while let Some(front) = self.ring.front_mut().filter(|front| front.start < una) {
-            let mut gone = *front;
-            let whole = gone.end <= una;
-            self.order.remove(front);
-            if whole {
-                self.ring.pop_front();
-            } else {
-                front.start = una;
-                gone.end = una;
-                self.order.add(front);
+        while self.head < una && self.head < self.tail {
+            if self.ring.front().is_none_or(|front| front.end > una) {
+                self.acked_in_part(now, una);
+                break;
             }
+            let Some(gone) = self.ring.pop_front() else { break };
+            // Records cover the outstanding data without gaps.
+            self.head = gone.end;
+            self.order.remove(&gone);
             if gone.sacked {
                 self.sacked -= gone.bytes();
-                self.sacked_segments -= u32::from(whole);
+                self.sacked_segments -= 1;
             }
             if gone.lost {
                 self.lost -= gone.bytes();
@@ -238,6 +241,24 @@ impl SendRecords {
             self.deliver(now, gone);
         }
         self.order.acked(una);
+    }
+
+    /// Processes a cumulative ACK that ends inside of the first record.
+    #[cold]
+    fn acked_in_part(&mut self, now: Time, una: u64) {
+        let Some(front) = self.ring.front_mut() else { return };
+        let gone = Record { end: una, ..*front };
+        self.order.remove(front);
+        front.start = una;
+        self.order.add(front);
+        self.head = una;
+        if gone.sacked {
+            self.sacked -= gone.bytes();
+        }
+        if gone.lost {
+            self.lost -= gone.bytes();
+        }
+        self.deliver(now, gone);
     }
 
     /// Processes a SACK block at `now`.
@@ -389,10 +410,7 @@ impl SendRecords {
 
     /// Estimated bytes in flight: outstanding, neither SACKed nor marked lost.
     pub fn in_flight(&self) -> u64 {
-        match (self.ring.front(), self.ring.back()) {
-            (Some(front), Some(back)) => back.end - front.start - self.sacked - self.lost,
-            _ => 0,
-        }
+        self.tail - self.head - self.sacked - self.lost
     }
 
     /// Index of the first record that ends above `seq`.

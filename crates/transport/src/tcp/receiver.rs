@@ -326,24 +326,15 @@ impl Receiver {
     }
 
     fn note_timestamp(&mut self, now: Time, seq: u64, end: u64, value: Time) {
-        let before = self.echo;
-        match self.config.echo {
+        let taken = match self.config.echo {
             //= RFC 7323 section 4.3: only a segment that reaches back to the last acknowledgement
-            Echo::Rfc7323 => {
-                if seq <= self.last_ack_sent && self.echo.is_none_or(|e| value >= e) {
-                    self.echo = Some(value);
-                }
-            }
+            Echo::Rfc7323 => seq <= self.last_ack_sent && self.echo.is_none_or(|e| value >= e),
             //= RFC 1323 section 3.4: the segment must contain it
-            Echo::Rfc1323 => {
-                if seq <= self.last_ack_sent && self.last_ack_sent < end {
-                    self.echo = Some(value);
-                }
-            }
-            Echo::Latest => self.echo = Some(value),
-        }
-        if self.echo != before {
-            self.echo_at = now;
+            Echo::Rfc1323 => seq <= self.last_ack_sent && self.last_ack_sent < end,
+            Echo::Latest => true,
+        };
+        if taken && self.echo != Some(value) {
+            (self.echo, self.echo_at) = (Some(value), now);
         }
     }
 
@@ -454,6 +445,12 @@ impl Receiver {
         }
     }
 
+    /// Timestamp to echo (TS.Recent), and the echo of the retransmit flag.
+    #[inline(always)]
+    pub(super) fn echoes(&self) -> (Time, bool) {
+        (self.echo.unwrap_or(Time::ZERO), self.resent)
+    }
+
     /// Whether there are SACK blocks to send; never without SACK.
     #[inline(always)]
     pub(super) fn has_report(&self) -> bool {
@@ -515,8 +512,12 @@ impl Receiver {
 
     #[inline(never)]
     fn offered_as_linux(&mut self) -> u32 {
-        let (kept, next) = (self.kept(), self.next);
-        self.linux.as_mut().map_or(0, |l| l.offered(next, kept))
+        let next = self.next;
+        let chosen = self.linux.as_mut().and_then(|l| l.chosen(next));
+        chosen.unwrap_or_else(|| {
+            let kept = self.kept();
+            self.linux.as_mut().map_or(0, |l| l.choose(next, kept))
+        })
     }
 
     fn growing(&self) -> bool {

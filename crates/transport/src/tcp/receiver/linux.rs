@@ -261,19 +261,22 @@ impl Linux {
         (self.again.0 == next).then_some(self.again.1)
     }
 
-    /// Window of an ACK that is sent now, at occupancy `kept`, bytes.
-    pub(super) fn offered(&mut self, next: u64, kept: BufferOccupancy) -> u32 {
-        if let Some(window) = self.before.take() {
-            return window;
+    /// Window of an ACK that is sent now, bytes, if it was chosen with the ACK decision.
+    #[inline]
+    pub(super) fn chosen(&mut self, next: u64) -> Option<u32> {
+        let before = self.before.take();
+        before.or_else(|| std::mem::take(&mut self.settled).then(|| self.left(next)))
+    }
+
+    /// Chooses the window of an ACK that is sent now, at occupancy `kept`, bytes.
+    pub(super) fn choose(&mut self, next: u64, kept: BufferOccupancy) -> u32 {
+        self.settle(next, kept, None);
+        self.settled = false;
+        let left = self.left(next);
+        if kept.is_empty() {
+            self.again = (next, left);
         }
-        if !std::mem::take(&mut self.settled) {
-            self.settle(next, kept, None);
-            self.settled = false;
-            if kept.is_empty() {
-                self.again = (next, self.left(next));
-            }
-        }
-        self.left(next)
+        left
     }
 
     /// Notes that an ACK was sent.

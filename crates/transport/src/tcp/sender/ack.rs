@@ -26,7 +26,8 @@ impl Sender {
             }
             tcb.peer.window = u64::from(segment.window).min(tcb.peer.most);
         }
-        if tcb.recovery.may_rest && tcb.rests_on(segment) {
+        tcb.status.rested = tcb.recovery.may_rest && tcb.rests_on(segment);
+        if tcb.status.rested {
             if io.tracer.wants(Category::Transport) {
                 self.acknowledge_nothing(io, segment);
             } else {

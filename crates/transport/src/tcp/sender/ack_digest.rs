@@ -17,7 +17,13 @@ impl Tcb {
         (segment.ack == seq.una && seq.una == seq.max && seq.nxt == seq.max && seq.nxt >= seq.fin_end())
             && segment.sack.is_empty()
             && !segment.ece
-            && self.status.established
+            && (self.status.rested || self.is_untroubled())
+    }
+
+    /// Whether the connection is established and never had a timeout or loss. Only an ACK of which [`Tcb::rests_on`] is
+    /// not true, a timer and a change of the MSS can change this.
+    fn is_untroubled(&self) -> bool {
+        self.status.established
             && self.recovery.is_idle()
             && self.scoreboard.is_empty()
             && self.judging.is_pristine()

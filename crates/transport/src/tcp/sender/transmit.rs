@@ -18,7 +18,7 @@ const SOON: Span = Span::from_millis(1);
 
 impl Tcb {
     /// Sends segments within the windows, at most `burst` of them (0: no limit).
-    #[inline]
+    #[inline(always)]
     pub fn send_window(&mut self, io: &mut Io<'_>, burst: u32) {
         // Inline: an end that only receives calls this twice for each segment.
         let held = self.ecn.holds || self.macroflow.is_some();
@@ -78,11 +78,19 @@ impl Tcb {
         if self.seq.max == self.seq.una && self.seq.nxt < self.seq.end && self.seq.nxt > 0 {
             self.after_pause(io.now);
         }
-        let window = self.window.bytes() + self.recovery.beyond() + self.marked();
-        let window = window.min(self.window_of_peer());
+        self.used.held = false;
+        if self.queue.is_some() && self.seq.nxt >= self.seq.max && self.status.established {
+            if self.released(io.now) {
+                self.send_groups(io);
+                if self.feedback.rates {
+                    self.note_application(self.usable_window());
+                }
+            }
+            return;
+        }
+        let window = self.usable_window();
         let limit = self.seq.una + window;
         let mut sent = 0;
-        self.used.held = false;
         while burst == 0 || sent < burst {
             if !self.released(io.now) {
                 return;
@@ -100,6 +108,12 @@ impl Tcb {
         if self.feedback.rates {
             self.note_application(window);
         }
+    }
+
+    /// Bytes that may be outstanding: the congestion window and what does not count against it, within the peer's window.
+    fn usable_window(&self) -> u64 {
+        let window = self.window.bytes() + self.recovery.beyond() + self.marked();
+        window.min(self.window_of_peer())
     }
 
     /// Sends new data as Linux does: in groups from the portions of the write queue, which the application refills.
@@ -161,10 +175,12 @@ impl Tcb {
     fn send_portions(&mut self, io: &mut Io<'_>, one: bool) -> bool {
         let (mss, group) = (u64::from(self.config.mss), self.group());
         let mut looked = false;
+        // Neither window changes while data are sent.
+        let edge = self.seq.nxt + self.room();
+        let edge_of_peer = self.seq.una + self.window_of_peer();
         while self.released(io.now) {
-            let room = self.room();
-            let limit =
-                self.seq.nxt + room.min((self.seq.una + self.window_of_peer()).saturating_sub(self.seq.nxt));
+            let room = edge - self.seq.nxt.min(edge);
+            let limit = (self.seq.nxt + room).min(edge_of_peer.max(self.seq.nxt));
             let Some(queue) = &mut self.queue else { return looked };
             let Some(first) = queue.first() else {
                 if self.seq.nxt >= self.seq.end {
