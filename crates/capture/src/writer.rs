@@ -55,7 +55,7 @@ const HEAD: usize = 20;
 
 impl Prepared {
     /// Encodes the first `snap` bytes of a frame (0: all), its length on the wire, and its comment, which may be empty.
-    pub fn fill(&mut self, snap: u32, wire_len: u32, bytes: &[u8], comment: &str) {
+    pub fn fill(&mut self, snap: u32, wire_len: u32, bytes: &[u8], comment: &[u8]) {
         let kept = kept(snap, bytes);
         let block = &mut self.block;
         block.clear();
@@ -68,7 +68,7 @@ impl Prepared {
         block.extend_from_slice(kept);
         pad(block);
         if !comment.is_empty() {
-            option(block, 1, comment.as_bytes());
+            option(block, 1, comment);
             end_of_options(block);
         }
         let length = (block.len() as u32 + 4).to_le_bytes();
@@ -147,7 +147,7 @@ impl<W: Write> PcapngWriter<W> {
     pub fn write(&mut self, shot: &OutgoingFrame<'_>) -> io::Result<()> {
         let Some(tap) = self.taps.get(shot.tap as usize) else { return Ok(()) };
         let mut frame = std::mem::take(&mut self.frame);
-        frame.fill(tap.snap, shot.wire_len, shot.bytes, shot.comment);
+        frame.fill(tap.snap, shot.wire_len, shot.bytes, shot.comment.as_bytes());
         let written = self.write_prepared(shot.time_ns, shot.tap, &mut frame);
         self.frame = frame;
         written

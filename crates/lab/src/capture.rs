@@ -249,7 +249,7 @@ impl<'a> Capture<'a> {
                 tap: shown(glimpse.tap),
                 wire_len,
                 bytes: &format.bytes,
-                comment: &format.comment,
+                comment: std::str::from_utf8(&format.comment).unwrap_or_default(),
             })?;
         }
         for rest in radio {
@@ -288,14 +288,14 @@ pub(crate) struct Format<'c> {
     keep: usize,
     /// Bytes of the last packet encoded.
     bytes: Vec<u8>,
-    /// Comment of the last packet encoded.
-    comment: String,
+    /// Comment of the last packet encoded, UTF-8.
+    comment: Vec<u8>,
 }
 
 impl<'c> Format<'c> {
     fn new(ends: &'c [[End; 2]], names: &'c [String], framing: Option<Framing>, snap: u32) -> Self {
         let keep = if snap == 0 { usize::MAX } else { snap as usize };
-        Format { ends, names, framing, keep, bytes: Vec::new(), comment: String::new() }
+        Format { ends, names, framing, keep, bytes: Vec::new(), comment: Vec::new() }
     }
 
     /// Encodes bytes and comment of a packet at a tap into the fields. Returns the packet's length on the wire.
@@ -308,14 +308,20 @@ impl<'c> Format<'c> {
     }
 
     /// pcapng block of a packet whose end is known. Consecutive taps with the same ECN codepoint share the block;
-    /// `snap` is the snap length of all taps.
-    fn block<'s>(&mut self, glimpse: &Glimpse<'_>, sent: &'s mut Sent<'_>, snap: u32) -> &'s mut Prepared {
+    /// `snap` is the snap length of all taps. `spare` holds blocks that are no longer needed, to be filled anew.
+    fn block<'s>(
+        &mut self,
+        glimpse: &Glimpse<'_>,
+        sent: &'s mut Sent<'_>,
+        snap: u32,
+        spare: &mut Vec<Prepared>,
+    ) -> &'s mut Prepared {
         // A block with bytes recorded at a tap is not shared with other taps.
         let ecn = if glimpse.bytes.is_none() { glimpse.ecn } else { u8::MAX };
         let known = sent.ready.take().filter(|(known, _)| *known == ecn && glimpse.bytes.is_none());
         let block = known.map(|(_, block)| block).unwrap_or_else(|| {
             let wire_len = self.frame(glimpse, sent);
-            let mut block = Prepared::default();
+            let mut block = spare.pop().unwrap_or_default();
             block.fill(snap, wire_len, &self.bytes, &self.comment);
             block
         });
@@ -389,46 +395,47 @@ impl<'c> Format<'c> {
         text.clear();
         match sent.number {
             Some(number) => {
-                text.push_str("packet=");
+                text.extend_from_slice(b"packet=");
                 decimal::number(text, number);
             }
-            None => text.push_str("for=nobody"),
+            None => text.extend_from_slice(b"for=nobody"),
         }
         if let Some(cause) = sent.cause {
-            text.push_str(" sent=");
-            text.push_str(cause.name());
+            text.extend_from_slice(b" sent=");
+            text.extend_from_slice(cause.name().as_bytes());
         }
         if let Some(verdict) = sent.verdict {
-            text.push_str(if verdict.unneeded { " verdict=unneeded" } else { " verdict=needed" });
+            let need: &[u8] = if verdict.unneeded { b" verdict=unneeded" } else { b" verdict=needed" };
+            text.extend_from_slice(need);
             if verdict.cause == Cause::Timeout {
                 match verdict.spurious {
                     Some(cause) => {
-                        text.push_str(" timeout=spurious cause=");
-                        text.push_str(cause.name());
+                        text.extend_from_slice(b" timeout=spurious cause=");
+                        text.extend_from_slice(cause.name().as_bytes());
                     }
-                    None => text.push_str(" timeout=genuine"),
+                    None => text.extend_from_slice(b" timeout=genuine"),
                 }
             }
         }
         if sent.queued > Span::ZERO {
-            text.push_str(" queued=");
+            text.extend_from_slice(b" queued=");
             decimal::seconds(text, sent.queued.as_nanos());
         }
         if let Some((place, t, reason)) = sent.dropped {
             let place = self.names.get(place as usize).map_or("", String::as_str);
             for word in [" dropped=", reason.name(), " at=", place, " t="] {
-                text.push_str(word);
+                text.extend_from_slice(word.as_bytes());
             }
             decimal::seconds(text, t.as_nanos());
         }
         if let Body::Segment { head, .. } = &sent.body
             && head.size != wire_len
         {
-            text.push_str(" size=");
+            text.extend_from_slice(b" size=");
             decimal::number(text, u64::from(head.size));
         }
         let mut say = |word: &str, number| {
-            text.push_str(word);
+            text.extend_from_slice(word.as_bytes());
             decimal::number(text, number);
         };
         match &sent.body {
@@ -437,10 +444,10 @@ impl<'c> Format<'c> {
             _ => {}
         }
         if sent.corrupt {
-            text.push_str(" corrupt=yes");
+            text.extend_from_slice(b" corrupt=yes");
         }
         if let Some(late) = sent.late {
-            text.push_str(" late=");
+            text.extend_from_slice(b" late=");
             decimal::seconds(text, late.as_nanos());
         }
     }

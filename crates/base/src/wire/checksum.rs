@@ -13,9 +13,12 @@ impl Sum {
     /// Adds bytes. Only the last part may have an odd length.
     #[must_use]
     pub fn and(self, bytes: &[u8]) -> Sum {
-        let pairs = bytes.chunks_exact(2);
-        let last = pairs.remainder().first().map_or(0, |b| u64::from(*b) << 8);
-        Sum(pairs.fold(self.0 + last, |sum, p| sum + u64::from(u16::from_be_bytes([p[0], p[1]]))))
+        // Words of 32 bits: 2^16 is 1 in ones' complement arithmetic of 16 bits.
+        let (words, rest) = bytes.as_chunks::<4>();
+        let sum = words.iter().fold(self.0, |sum, word| sum + u64::from(u32::from_be_bytes(*word)));
+        let mut last = [0; 4];
+        last[..rest.len()].copy_from_slice(rest);
+        Sum(sum + u64::from(u32::from_be_bytes(last)))
     }
 
     /// Adds the pseudo header (RFC 9293 section 3.1, RFC 8200 section 8.1) of a transport header and payload

@@ -3,8 +3,8 @@
 
 use super::numbers::{ByElement, Numbers};
 use super::{Body, Capture, Glimpse, PortCrossing, Sent, TTL, inner, mark};
-use ::capture::Tap;
 use ::capture::segment::{self, End, IpFields};
+use ::capture::{Prepared, Tap};
 use base::Time;
 use base::event::{Event, Record, Source};
 use base::packet::{DropReason, Packet};
@@ -62,6 +62,12 @@ pub(super) struct Collector<'m, 'a> {
     got_data: Vec<bool>,
     windows: Windows,
     framing: Option<Framing>,
+    /// Whether routers may fragment the packets, for each direction of each flow.
+    divisible: Vec<bool>,
+    /// Whether the model is a one-way connection, for each flow.
+    one_way: Vec<bool>,
+    /// Blocks of packets that were written, to be filled anew.
+    spare: Vec<Prepared>,
 }
 
 impl<'m, 'a> Collector<'m, 'a> {
@@ -121,6 +127,9 @@ impl<'m, 'a> Collector<'m, 'a> {
             got_data: vec![false; model.flows.len()],
             windows: Windows::new(world),
             framing,
+            divisible: (0..2 * model.flows.len()).map(|ledger| divisible(model, ledger)).collect(),
+            one_way: (0..model.flows.len()).map(|flow| one_way(model, flow)).collect(),
+            spare: Vec::new(),
         }
     }
 
@@ -188,16 +197,6 @@ impl<'m, 'a> Collector<'m, 'a> {
         self.packets.push_back(Sent::new(Some(head.id), Body::Derived(Box::new(whole), how), head.ecn));
     }
 
-    /// Whether routers may fragment the packets of one direction of a flow.
-    fn divisible(&self, ledger: usize) -> bool {
-        let role = if ledger.is_multiple_of(2) { Role::Active } else { Role::Passive };
-        match self.model.flows[ledger / 2].transport.at(role) {
-            Transport::Tcp { config, .. } => config.path_mtu == PathMtu::Off,
-            Transport::Model(spec) if spec.learns_mtu() => false,
-            _ => self.model.links.iter().any(|link| link.mtu.is_some()),
-        }
-    }
-
     /// Processes a packet that a host sends or receives.
     pub(super) fn sight(&mut self, sighting: &Sighting) {
         let head = sighting.packet;
@@ -209,15 +208,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         let sent = sighting.sent.is_some() || sighting.encoded.is_some();
         let ledger = own.map_or(head.ledger(), |own| if sent { own } else { own ^ 1 });
         let flow = ledger / 2;
-        let carried = match (&sighting.sent, &sighting.encoded) {
-            (Some(segment), _) => {
-                self.windows.note(ledger, segment.window);
-                Some(Ok(self.as_on_a_wire(flow, &head, *segment)))
-            }
-            (None, Some(encoded)) => Some(Err(encoded)),
-            (None, None) => None,
-        };
-        if let Some(carried) = carried {
+        if sent {
             let cause = self.cause.take().filter(|(id, _)| *id == head.id).map(|(_, cause)| cause);
             let again = std::mem::take(&mut self.again);
             self.by_id.insert(head.id, self.first + self.packets.len() as u32);
@@ -230,9 +221,24 @@ impl<'m, 'a> Collector<'m, 'a> {
             let mut verdicts = self.verdicts.get_mut(ledger).into_iter().flatten().take(again);
             let verdict = verdicts.next();
             verdicts.for_each(drop);
-            let body = match carried {
-                Ok(segment) => Body::Segment { head, id: number, segment, divisible: self.divisible(ledger) },
-                Err(encoded) => Body::Packet(self.packet(flow, &head, number, encoded)),
+            let body = match (&sighting.sent, &sighting.encoded) {
+                (Some(segment), _) => {
+                    self.windows.note(ledger, segment.window);
+                    let mut body = Body::Segment {
+                        head,
+                        id: number,
+                        segment: *segment,
+                        divisible: self.divisible[ledger],
+                    };
+                    if let Body::Segment { segment, .. } = &mut body
+                        && self.one_way[flow]
+                    {
+                        self.complete_for_the_wire(flow, &head, segment);
+                    }
+                    body
+                }
+                (None, Some(encoded)) => Body::Packet(self.packet(flow, &head, number, encoded)),
+                (None, None) => return,
             };
             self.packets.push_back(Sent { cause, verdict, ..Sent::new(Some(head.id), body, head.ecn) });
         } else if head.flags.has(base::Flags::DATA) {
@@ -254,7 +260,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         let f = &self.model.flows[flow];
         let ends = if head.flags.has(base::Flags::REPLY) { [f.to, f.from] } else { [f.from, f.to] };
         let [from, to] = ends.map(|node| address(node, head.interface));
-        let divisible = self.divisible(2 * flow + usize::from(head.flags.has(base::Flags::REPLY)))
+        let divisible = self.divisible[2 * flow + usize::from(head.flags.has(base::Flags::REPLY))]
             || head.flags.has(base::Flags::DIVISIBLE);
         let outside = IpFields { id, ecn: head.ecn, class: head.class, ttl: TTL, divisible };
         let mut bytes = Vec::new();
@@ -274,12 +280,7 @@ impl<'m, 'a> Collector<'m, 'a> {
 
     /// Completes a segment of a one-way model for the wire: the answer to a SYN carries SYN too, and the data
     /// sender acknowledges that SYN-ACK.
-    fn as_on_a_wire(&self, flow: usize, head: &Packet, mut segment: Segment) -> Segment {
-        let transport = self.model.flows[flow].transport.at(Role::Active);
-        let Transport::Tcp { config, .. } = transport else { return segment };
-        if config.opening.handshake != Handshake::OneWay {
-            return segment;
-        }
+    fn complete_for_the_wire(&self, flow: usize, head: &Packet, segment: &mut Segment) {
         if head.ledger() % 2 == 1 {
             segment.syn = segment.ack <= 1 && !self.got_data[flow];
             segment.seq = u64::from(!segment.syn);
@@ -289,7 +290,6 @@ impl<'m, 'a> Collector<'m, 'a> {
                 stamps.echo = Time::NEVER;
             }
         }
-        segment
     }
 
     /// Processes an event; `order` is its place in the order of recording: 2 i + 1 for record i. A sighting that
@@ -394,7 +394,7 @@ impl<'m, 'a> Collector<'m, 'a> {
     pub(super) fn give_out(
         &mut self,
         now: Option<Time>,
-        give: &mut dyn FnMut(&Glimpse<'a>, &mut Sent<'a>) -> io::Result<()>,
+        give: &mut dyn FnMut(&Glimpse<'a>, &mut Sent<'a>, &mut Vec<Prepared>) -> io::Result<()>,
     ) -> io::Result<bool> {
         self.glimpses.sort_by_key(|g| (g.t, g.order));
         let mut given = 0;
@@ -403,12 +403,13 @@ impl<'m, 'a> Collector<'m, 'a> {
             if now.is_some_and(|now| glimpse.t >= now || !sent.ended) {
                 break;
             }
-            give(glimpse, sent)?;
+            give(glimpse, sent, &mut self.spare)?;
             sent.shown -= 1;
             given += 1;
         }
         self.glimpses.drain(..given);
-        while let Some(sent) = self.packets.front().filter(|sent| sent.ended && sent.shown == 0) {
+        let mut written = 0;
+        for sent in self.packets.iter_mut().take_while(|sent| sent.ended && sent.shown == 0) {
             if let Some(id) = sent.number {
                 let word = (id / 64) as usize;
                 if word >= self.gone.len() {
@@ -417,9 +418,11 @@ impl<'m, 'a> Collector<'m, 'a> {
                 self.gone[word] |= 1 << (id % 64);
                 self.by_id.remove(id);
             }
-            self.packets.pop_front();
-            self.first += 1;
+            self.spare.extend(sent.ready.take().map(|(_, block)| block));
+            written += 1;
         }
+        self.packets.drain(..written);
+        self.first += written as u32;
         Ok(!self.late)
     }
 
@@ -444,6 +447,22 @@ impl<'m, 'a> Collector<'m, 'a> {
         capture.radio = frames;
         capture
     }
+}
+
+/// Whether routers may fragment the packets of one direction of a flow.
+fn divisible(model: &Model, ledger: usize) -> bool {
+    let role = if ledger.is_multiple_of(2) { Role::Active } else { Role::Passive };
+    match model.flows[ledger / 2].transport.at(role) {
+        Transport::Tcp { config, .. } => config.path_mtu == PathMtu::Off,
+        Transport::Model(spec) if spec.learns_mtu() => false,
+        _ => model.links.iter().any(|link| link.mtu.is_some()),
+    }
+}
+
+/// Whether a flow is a one-way connection of TCP.
+fn one_way(model: &Model, flow: usize) -> bool {
+    let transport = model.flows[flow].transport.at(Role::Active);
+    matches!(transport, Transport::Tcp { config, .. } if config.opening.handshake == Handshake::OneWay)
 }
 
 /// Largest advertised window of each end of each flow.

@@ -9,7 +9,7 @@
 use super::collector::{Collector, Windows};
 use super::{EPOCH_S, Format, snapped};
 use crate::once::{Running, run_in_parts};
-use ::capture::{PcapngWriter, Tap};
+use ::capture::{PcapngWriter, Prepared, Tap};
 use base::event::Category;
 use base::trace::Tracer;
 use path::Network;
@@ -65,8 +65,11 @@ pub fn stream<W: Write>(
         writers.push(PcapngWriter::new(out, snapped(taps, only, snap), application)?);
     }
     let mut format = Format::new(&ends, &names, None, snap);
-    let mut give = |glimpse: &super::Glimpse<'_>, sent: &mut super::Sent<'_>| -> io::Result<()> {
-        let block = format.block(glimpse, sent, snap);
+    let mut give = |glimpse: &super::Glimpse<'_>,
+                    sent: &mut super::Sent<'_>,
+                    spare: &mut Vec<Prepared>|
+     -> io::Result<()> {
+        let block = format.block(glimpse, sent, snap, spare);
         let time_ns = EPOCH_S * 1_000_000_000 + glimpse.t.as_nanos();
         if (glimpse.tap as usize) < hosts {
             writers[glimpse.tap as usize].write_prepared(time_ns, 0, block)?;

@@ -59,11 +59,15 @@ impl Order {
     }
 
     /// Adds a record in its present state.
-    #[inline]
+    #[inline(always)] // hot: the sets are mostly empty
     pub(super) fn add(&mut self, record: &Record) {
-        if self.disturbed == 0 {
-            return;
+        if self.disturbed > 0 {
+            self.enter(record);
         }
+    }
+
+    #[cold]
+    fn enter(&mut self, record: &Record) {
         if record.lost {
             self.lost.insert(record.start);
         } else if !record.sacked {
@@ -72,11 +76,15 @@ impl Order {
     }
 
     /// Removes a record before it changes or is dropped.
-    #[inline]
+    #[inline(always)] // hot, as `add`
     pub(super) fn remove(&mut self, record: &Record) {
-        if self.disturbed == 0 {
-            return;
+        if self.disturbed > 0 {
+            self.take_out(record);
         }
+    }
+
+    #[cold]
+    fn take_out(&mut self, record: &Record) {
         if record.lost {
             self.lost.remove(&record.start);
         } else if !record.sacked {

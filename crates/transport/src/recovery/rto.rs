@@ -20,9 +20,11 @@ pub struct RtoTimer {
     deadline: Time,
     /// Timeout without back-off: from the RTT estimate, or the initial RTO before the first sample.
     base: Span,
+    /// Smoothed round-trip time of `rtt`; zero before the first sample.
+    srtt: Span,
     /// Back-off factor: doubles at each consecutive expiry, up to `MAX_BACKOFF`.
     backoff: u32,
-    /// RTT estimator.
+    /// RTT estimator. Every change is followed by [`RtoTimer::recompute`].
     pub rtt: Rtt,
     config: RtoConfig,
     /// State adapted after spurious timeouts.
@@ -42,6 +44,7 @@ impl RtoTimer {
         RtoTimer {
             rtt: Rtt::new(&config),
             base: config.initial,
+            srtt: Span::ZERO,
             backoff: 1,
             deadline: Time::NEVER,
             learned: Learned::default(),
@@ -64,9 +67,10 @@ impl RtoTimer {
         self.recompute();
     }
 
-    /// Updates the timeout after the estimate was changed.
+    /// Updates SRTT and timeout after the estimate was changed.
     #[inline]
     pub fn recompute(&mut self) {
+        self.srtt = self.rtt.srtt(&self.config).unwrap_or_default();
         if let Some(timeout) = self.rtt.timeout(&self.config) {
             self.base = match self.config.percent {
                 100 => timeout,
@@ -157,6 +161,7 @@ impl RtoTimer {
         self.learned.reached = self.backoff;
         if self.backoff >= DISTRUST_FROM {
             self.rtt.distrust();
+            self.srtt = self.rtt.srtt(&self.config).unwrap_or_default();
         }
     }
 
@@ -171,8 +176,9 @@ impl RtoTimer {
     }
 
     /// Smoothed round-trip time; zero before the first sample.
+    #[inline]
     pub fn srtt(&self) -> Span {
-        self.rtt.srtt(&self.config).unwrap_or_default()
+        self.srtt
     }
 
     /// RTT variation.

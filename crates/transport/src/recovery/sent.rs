@@ -96,8 +96,14 @@ impl FoundLost {
 #[derive(Clone, Debug)]
 pub struct SendRecords {
     ring: VecDeque<Record>,
+    /// First byte of the records; equal to `tail` if there are none.
+    head: u64,
+    /// One past the last byte of the records.
+    tail: u64,
     /// Records delivered by the current ACK, in their state before the ACK.
     fresh: Vec<Record>,
+    /// Index in `fresh` of the most recently sent record.
+    newest: usize,
     sacked: u64,
     sacked_segments: u32,
     lost: u64,
@@ -117,7 +123,10 @@ impl Default for SendRecords {
     fn default() -> Self {
         SendRecords {
             ring: VecDeque::new(),
+            head: 0,
+            tail: 0,
             fresh: Vec::new(),
+            newest: 0,
             sacked: 0,
             sacked_segments: 0,
             lost: 0,
@@ -151,10 +160,12 @@ impl SendRecords {
 
     /// Records the transmission of `[start, end)` at `now`: new data, or a retransmission.
     pub fn transmitted(&mut self, now: Time, start: u64, end: u64) {
-        if self.ring.is_empty() {
+        if self.head == self.tail {
             // draft-cheng-iccrg-delivery-rate-estimation-02 section 3.2: start of a flight
             (self.flight_began, self.delivered_at) = (now, now);
+            (self.head, self.tail) = (start, start);
         }
+        let tail = self.tail;
         let then = Snapshot {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
@@ -162,21 +173,8 @@ impl SendRecords {
             app_limited: self.app_limited_until > 0,
             in_flight: u32::try_from(self.in_flight() + end - start).unwrap_or(u32::MAX),
         };
-        let tail = self.end().unwrap_or(start);
         if start < tail {
-            self.order.disturb(&self.ring);
-            let (from, to) = self.span(start, end.min(tail));
-            for record in self.ring.range_mut(from..to) {
-                self.order.remove(record);
-                if record.lost {
-                    record.lost = false;
-                    self.lost -= record.bytes();
-                } else if !record.counted && !self.marks {
-                    self.found_lost.add(*record);
-                }
-                (record.sent, record.resent, record.then) = (now, true, then);
-                self.order.add(record);
-            }
+            self.retransmitted(now, start, end.min(tail), then);
         }
         let start = start.max(tail);
         if start < end {
@@ -193,30 +191,49 @@ impl SendRecords {
             };
             self.order.add(&record);
             self.ring.push_back(record);
+            self.tail = end;
+        }
+    }
+
+    /// Updates the records of `[start, end)`, which were sent before and are sent again.
+    #[cold]
+    fn retransmitted(&mut self, now: Time, start: u64, end: u64, then: Snapshot) {
+        self.order.disturb(&self.ring);
+        let (from, to) = self.span(start, end);
+        for record in self.ring.range_mut(from..to) {
+            self.order.remove(record);
+            if record.lost {
+                record.lost = false;
+                self.lost -= record.bytes();
+            } else if !record.counted && !self.marks {
+                self.found_lost.add(*record);
+            }
+            (record.sent, record.resent, record.then) = (now, true, then);
+            self.order.add(record);
         }
     }
 
     /// Starts a new ACK: clears the records that the previous ACK delivered.
+    #[inline]
     pub fn begin(&mut self) {
+        self.newest = 0;
         self.fresh.clear();
     }
 
     /// Processes a cumulative ACK at `now`: all bytes below `una` are acknowledged.
     pub fn acked(&mut self, now: Time, una: u64) {
-        while let Some(front) = self.ring.front_mut().filter(|front| front.start < una) {
-            let mut gone = *front;
-            let whole = gone.end <= una;
-            self.order.remove(front);
-            if whole {
-                self.ring.pop_front();
-            } else {
-                front.start = una;
-                gone.end = una;
-                self.order.add(front);
+        while self.head < una && self.head < self.tail {
+            if self.ring.front().is_none_or(|front| front.end > una) {
+                self.acked_in_part(now, una);
+                break;
             }
+            let Some(gone) = self.ring.pop_front() else { break };
+            // Records cover the outstanding data without gaps.
+            self.head = gone.end;
+            self.order.remove(&gone);
             if gone.sacked {
                 self.sacked -= gone.bytes();
-                self.sacked_segments -= u32::from(whole);
+                self.sacked_segments -= 1;
             }
             if gone.lost {
                 self.lost -= gone.bytes();
@@ -224,6 +241,24 @@ impl SendRecords {
             self.deliver(now, gone);
         }
         self.order.acked(una);
+    }
+
+    /// Processes a cumulative ACK that ends inside of the first record.
+    #[cold]
+    fn acked_in_part(&mut self, now: Time, una: u64) {
+        let Some(front) = self.ring.front_mut() else { return };
+        let gone = Record { end: una, ..*front };
+        self.order.remove(front);
+        front.start = una;
+        self.order.add(front);
+        self.head = una;
+        if gone.sacked {
+            self.sacked -= gone.bytes();
+        }
+        if gone.lost {
+            self.lost -= gone.bytes();
+        }
+        self.deliver(now, gone);
     }
 
     /// Processes a SACK block at `now`.
@@ -252,6 +287,7 @@ impl SendRecords {
         }
     }
 
+    #[inline]
     fn deliver(&mut self, now: Time, record: Record) {
         if record.counted {
             return;
@@ -264,7 +300,7 @@ impl SendRecords {
         // draft-cheng-iccrg-delivery-rate-estimation-02 section 3.3: the newest segment starts the next
         // flight
         if self.newest().is_none_or(|n| record.sent_after(n.sent, n.end)) {
-            self.flight_began = record.sent;
+            (self.flight_began, self.newest) = (record.sent, self.fresh.len());
         }
         self.fresh.push(record);
     }
@@ -329,7 +365,7 @@ impl SendRecords {
 
     /// The most recently sent record of [`SendRecords::fresh`].
     pub fn newest(&self) -> Option<&Record> {
-        self.fresh.iter().max_by_key(|r| (r.sent, r.end))
+        self.fresh.get(self.newest)
     }
 
     /// All records, in sequence order.
@@ -374,10 +410,7 @@ impl SendRecords {
 
     /// Estimated bytes in flight: outstanding, neither SACKed nor marked lost.
     pub fn in_flight(&self) -> u64 {
-        match (self.ring.front(), self.ring.back()) {
-            (Some(front), Some(back)) => back.end - front.start - self.sacked - self.lost,
-            _ => 0,
-        }
+        self.tail - self.head - self.sacked - self.lost
     }
 
     /// Index of the first record that ends above `seq`.

@@ -29,7 +29,16 @@ pub fn expiry(now: Time, wait: Span) -> Time {
 }
 
 /// Expiry of a timer set at `now` for `wait` ticks.
+#[inline]
 pub fn after(now: Time, wait: u64) -> Time {
+    if wait < FIRST_TURN {
+        return Time::from_nanos((ticks(now) + wait + 1).saturating_mul(TICK.as_nanos()));
+    }
+    after_the_first_turn(now, wait)
+}
+
+/// [`after`] for a timer beyond the first level.
+fn after_the_first_turn(now: Time, wait: u64) -> Time {
     let turn = (0..TURNS).find(|turn| wait < FIRST_TURN << (3 * turn)).unwrap_or(TURNS);
     let shift = 3 * turn;
     let slot = ((ticks(now) + BEGAN + wait) >> shift) + 1;

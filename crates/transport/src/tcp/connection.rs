@@ -292,6 +292,15 @@ impl Connection {
             return;
         }
         let config = &*self.config;
+        let plain = self.peer_open
+            && self.sender.established()
+            && config.opening.handshake != Handshake::OneWay
+            && !self.sender.tcb.ecn.wanted
+            && config.lifetime == Lifetime::Always
+            && (config.segmentation.push != Push::Groups || self.sender.tcb.keeps_portions());
+        if plain {
+            return self.complete_established(io, first);
+        }
         for out in io.out.iter_mut().skip(first) {
             let segment = &mut out.body;
             if self.sender.tcb.ecn.wanted {
@@ -318,6 +327,34 @@ impl Connection {
         if self.peer_open && !self.one_way() {
             self.piggyback(io, first);
         }
+    }
+
+    /// [`Connection::complete`] in the common case: two-way, established, without ECN, lifetimes and groups of PSH.
+    fn complete_established(&mut self, io: &mut Io<'_>, first: usize) {
+        let config = &*self.config;
+        let (ack, (echo, resent_echo)) = (self.receiver.next(), self.receiver.echoes());
+        let timestamps = config.timestamps.then_some(Timestamps { value: io.now, echo });
+        let (bare, with_data) = match (config.timestamps, config.wire.timestamps_on_acks) {
+            (true, true) => {
+                (config.wire.header + config.wire.timestamps, config.wire.header + config.wire.timestamps)
+            }
+            (true, false) => (config.wire.header, config.wire.header + config.wire.timestamps),
+            (false, _) => (config.wire.header, config.wire.header),
+        };
+        let mut data = false;
+        for out in io.out.iter_mut().skip(first) {
+            let segment = &mut out.body;
+            segment.window = self.receiver.window(false);
+            (segment.ack, segment.has_ack) = (ack, true);
+            (segment.timestamps, segment.resent_echo) = (timestamps, resent_echo);
+            out.size = segment.len + if segment.len > 0 { with_data } else { bare };
+            data |= segment.len > 0;
+        }
+        if data {
+            self.receiver.on_own_data(io.now);
+        }
+        self.receiver.acknowledge_bare(io.now, config.timestamps);
+        self.add_report(io, first);
     }
 
     /// Sets the lifetime of data segments from index `first` on: the current RTO, plus SRTT with
@@ -358,18 +395,25 @@ impl Connection {
         if io.out.iter().skip(first).any(|out| out.body.len > 0) {
             self.receiver.on_own_data(io.now);
         }
-        let ack = self.receiver.acknowledge(io.now, self.config.timestamps);
-        // Only the first of several segments carries the SACK blocks.
-        let mut report = ack.sack;
+        let ack = self.receiver.acknowledge_bare(io.now, self.config.timestamps);
         for out in io.out.iter_mut().skip(first) {
             let segment = &mut out.body;
             (segment.ack, segment.has_ack) = (ack.ack, true);
             segment.timestamps = ack.timestamps;
             segment.resent_echo = ack.resent_echo;
-            if !report.is_empty() {
-                out.size += self.report_size(&report);
-                segment.sack = std::mem::take(&mut report);
-            }
+        }
+        self.add_report(io, first);
+    }
+
+    /// Adds the SACK blocks to send to the sender's segment at index `first`.
+    #[inline(always)]
+    fn add_report(&mut self, io: &mut Io<'_>, first: usize) {
+        if self.receiver.has_report()
+            && let Some(out) = io.out.get_mut(first)
+        {
+            // Only the first of several segments carries the SACK blocks.
+            out.body.sack = self.receiver.take_report(self.config.timestamps);
+            out.size += self.report_size(&out.body.sack);
         }
     }
 

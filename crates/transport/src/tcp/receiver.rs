@@ -172,14 +172,17 @@ impl Receiver {
         }
         let (before, had) = (self.next, self.kept());
         let duplicate = self.has(seq, end);
-        if self.config.dsack && self.sack {
+        // Only what lies below SND.NXT of the peer's data or beside a gap can repeat anything.
+        if (seq < before || !self.held.is_empty()) && self.config.dsack && self.sack {
             self.note_repeated(seq, end);
         }
         if duplicate {
             self.touch(seq, end);
         } else if seq <= self.next {
             self.next = end;
-            self.absorb_held();
+            if !self.held.is_empty() {
+                self.absorb_held();
+            }
         } else {
             self.hold(seq, end);
         }
@@ -236,9 +239,17 @@ impl Receiver {
     /// Occupancy of the receive buffer. Out-of-order data count only under the Linux rules.
     #[inline]
     fn kept(&self) -> BufferOccupancy {
-        let held: &[Block] = if self.linux.is_some() { &self.held } else { &[] };
-        let bytes = held.iter().map(|b| b.right - b.left).sum();
-        BufferOccupancy { unread: self.unread.unwrap_or(0), held: bytes, ranges: held.len() as u64 }
+        let unread = self.unread.unwrap_or(0);
+        if self.held.is_empty() { BufferOccupancy::in_order(unread) } else { self.kept_with_gaps(unread) }
+    }
+
+    #[cold]
+    fn kept_with_gaps(&self, unread: u64) -> BufferOccupancy {
+        if self.linux.is_none() {
+            return BufferOccupancy::in_order(unread);
+        }
+        let bytes = self.held.iter().map(|b| b.right - b.left).sum();
+        BufferOccupancy { unread, held: bytes, ranges: self.held.len() as u64 }
     }
 
     /// Updates the Linux delayed-ACK timeout after an expiry; the caller then sends an ACK.
@@ -315,28 +326,20 @@ impl Receiver {
     }
 
     fn note_timestamp(&mut self, now: Time, seq: u64, end: u64, value: Time) {
-        let before = self.echo;
-        match self.config.echo {
+        let taken = match self.config.echo {
             //= RFC 7323 section 4.3: only a segment that reaches back to the last acknowledgement
-            Echo::Rfc7323 => {
-                if seq <= self.last_ack_sent && self.echo.is_none_or(|e| value >= e) {
-                    self.echo = Some(value);
-                }
-            }
+            Echo::Rfc7323 => seq <= self.last_ack_sent && self.echo.is_none_or(|e| value >= e),
             //= RFC 1323 section 3.4: the segment must contain it
-            Echo::Rfc1323 => {
-                if seq <= self.last_ack_sent && self.last_ack_sent < end {
-                    self.echo = Some(value);
-                }
-            }
-            Echo::Latest => self.echo = Some(value),
-        }
-        if self.echo != before {
-            self.echo_at = now;
+            Echo::Rfc1323 => seq <= self.last_ack_sent && self.last_ack_sent < end,
+            Echo::Latest => true,
+        };
+        if taken && self.echo != Some(value) {
+            (self.echo, self.echo_at) = (Some(value), now);
         }
     }
 
     /// Records the first contiguous duplicate range of a segment as the DSACK block to send.
+    #[cold]
     fn note_repeated(&mut self, seq: u64, end: u64) {
         let repeated = if seq < self.next {
             //= RFC 2883 section 4.2.1: of a partly new segment, the duplicate part
@@ -395,10 +398,8 @@ impl Receiver {
         }
     }
 
+    #[cold]
     fn absorb_held(&mut self) {
-        if self.held.is_empty() {
-            return;
-        }
         while let Some(first) = self.held.first().copied() {
             if first.left > self.next {
                 break;
@@ -442,6 +443,12 @@ impl Receiver {
             timestamps,
             ..Segment::default()
         }
+    }
+
+    /// Timestamp to echo (TS.Recent), and the echo of the retransmit flag.
+    #[inline(always)]
+    pub(super) fn echoes(&self) -> (Time, bool) {
+        (self.echo.unwrap_or(Time::ZERO), self.resent)
     }
 
     /// Whether there are SACK blocks to send; never without SACK.
@@ -490,14 +497,27 @@ impl Receiver {
 
     #[inline]
     fn offered_alone(&mut self) -> u32 {
-        if self.linux.is_some() && self.growing() {
-            let (kept, next) = (self.kept(), self.next);
-            return self.linux.as_mut().map_or(0, |l| l.offered(next, kept));
+        if let Some(linux) = &self.linux
+            && linux.buffer.is_some()
+        {
+            let empty = self.held.is_empty() && self.unread.unwrap_or(0) == 0;
+            let again = linux.offered_again(self.next).filter(|_| empty);
+            return again.unwrap_or_else(|| self.offered_as_linux());
         }
         match self.unread {
             None => self.window,
             Some(unread) => self.offered_beside(unread),
         }
+    }
+
+    #[inline(never)]
+    fn offered_as_linux(&mut self) -> u32 {
+        let next = self.next;
+        let chosen = self.linux.as_mut().and_then(|l| l.chosen(next));
+        chosen.unwrap_or_else(|| {
+            let kept = self.kept();
+            self.linux.as_mut().map_or(0, |l| l.choose(next, kept))
+        })
     }
 
     fn growing(&self) -> bool {

@@ -35,6 +35,10 @@ pub(super) struct BufferOccupancy {
 }
 
 impl BufferOccupancy {
+    /// Occupancy without out-of-order data.
+    pub(super) fn in_order(unread: u64) -> Self {
+        BufferOccupancy { unread, held: 0, ranges: 0 }
+    }
     /// Whether the buffer is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.unread + self.held == 0
@@ -156,6 +160,9 @@ impl Buffer {
     /// Raises the slow-start bound after a segment of `len` bytes, with occupancy `kept`; returns whether it grew
     /// (`tcp_grow_window`).
     pub(super) fn grow(&mut self, len: u32, full: u32, kept: BufferOccupancy) -> bool {
+        if self.clamp.min(self.limit) <= self.allowed {
+            return false;
+        }
         let room = self.clamp.min(self.free(kept)).min(self.limit).saturating_sub(self.allowed);
         let more = self.step(u64::from(len), u64::from(full));
         if room == 0 || more == 0 {
@@ -209,14 +216,12 @@ impl Buffer {
         window.div_ceil(1 << self.shift) << self.shift
     }
 
-    /// Sets the offered window; its right edge never retreats. Returns whether more than half of the buffer is used.
-    pub(super) fn offer(&mut self, next: u64, kept: BufferOccupancy, full: u32) -> bool {
+    /// Sets the offered window to a [selected](Buffer::select) one; its right edge never retreats.
+    pub(super) fn offer(&mut self, next: u64, window: u64) {
         let left = self.edge().saturating_sub(next);
-        let (window, crowded) = self.select(kept, full);
         self.offered = if window < left { self.scaled(left) } else { window };
         self.offered = self.offered.min(65_535 << self.shift);
         self.from = next;
-        crowded
     }
 
     /// Adapts the buffer size to the bytes read, once per RTT (`trip`). The application has read all data before

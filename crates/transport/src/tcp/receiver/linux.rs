@@ -20,6 +20,8 @@ const LEAST_FULL: u32 = 88;
 
 /// Bytes per read call of the application.
 const READ: u64 = 65_536;
+/// Value of [`Linux::again`] after a change of state.
+const NOT_AGAIN: (u64, u32) = (u64::MAX, 0);
 /// Packets in one merged skb: its own and 17 fragments (`MAX_SKB_FRAGS`).
 const MERGED: u64 = 18;
 
@@ -39,6 +41,9 @@ pub(super) struct Linux {
     settled: bool,
     /// Window of the first of two ACKs (`Answer::Twice`), before a read opened the window.
     before: Option<u32>,
+    /// Next byte expected and window of the last ACK, if another ACK with the buffer empty would offer the same again.
+    /// Offering a window twice in one state of the buffer equals offering it once.
+    again: (u64, u32),
     /// Arrival time of the last segment, used when the application reads.
     pub(super) latest: Time,
 }
@@ -95,6 +100,7 @@ impl Linux {
             shorter: 0,
             settled: false,
             before: None,
+            again: NOT_AGAIN,
             latest: Time::ZERO,
         }))
     }
@@ -108,6 +114,7 @@ impl Linux {
         let now = came.now;
         let len = came.segment.len;
         self.latest = now;
+        self.again = NOT_AGAIN;
         self.trip.by_echo(now, came.segment, self.full);
         if let Some(buffer) = &mut self.buffer {
             buffer.open(now, came.before);
@@ -171,7 +178,7 @@ impl Linux {
         };
         let now = quick.is_due(&pending);
         if now {
-            self.settle(came.next, kept);
+            self.settle(came.next, kept, selected);
         }
         // An application that reads at once has read by now.
         if !came.is_read || delivered == 0 {
@@ -186,6 +193,7 @@ impl Linux {
 
     /// Reads all data for the application, `READ` bytes per call. Returns whether the read requires an ACK. `said`: an
     /// ACK is already to be sent for the segment itself.
+    #[inline(always)] // into the ACK decision, its only caller
     fn read_all(&mut self, came: &ArrivedSegment<'_>, said: bool) -> bool {
         let delivered = came.next - came.before;
         let trip = self.trip.span();
@@ -200,7 +208,7 @@ impl Linux {
             let left = BufferOccupancy { unread, ..came.kept };
             if (!said && self.is_due(came.next, came.acked, left)) || self.opens(came.next, left) {
                 self.before = said.then(|| self.left(came.next));
-                self.settle(came.next, left);
+                self.settle(came.next, left, None);
                 return true;
             }
         }
@@ -210,6 +218,7 @@ impl Linux {
     /// Processes a read that leaves the occupancy `kept`; returns whether to send an ACK.
     pub(super) fn on_read(&mut self, now: Time, next: u64, acked: u64, kept: BufferOccupancy) -> bool {
         let trip = self.trip.span();
+        self.again = NOT_AGAIN;
         if let Some(buffer) = &mut self.buffer {
             buffer.on_read(now, next - kept.unread, next, trip);
         }
@@ -233,36 +242,52 @@ impl Linux {
         u32::try_from(left).unwrap_or(u32::MAX)
     }
 
-    /// Sets the offered window at occupancy `kept`, for the next ACK.
-    pub(super) fn settle(&mut self, next: u64, kept: BufferOccupancy) {
+    /// Sets the offered window at occupancy `kept`, for the next ACK. `selected`: [`Buffer::select`] at this occupancy,
+    /// if it is known.
+    fn settle(&mut self, next: u64, kept: BufferOccupancy, selected: Option<(u64, bool)>) {
         if let Some(buffer) = &mut self.buffer {
-            let crowded = buffer.offer(next, kept, self.full);
+            let (window, crowded) = selected.unwrap_or_else(|| buffer.select(kept, self.full));
+            buffer.offer(next, window);
             if crowded && let Some(quick) = &mut self.quick {
                 quick.calm();
             }
-            self.settled = true;
+            (self.settled, self.again) = (true, NOT_AGAIN);
         }
     }
 
-    /// Window of an ACK that is sent now, at occupancy `kept`, bytes.
-    pub(super) fn offered(&mut self, next: u64, kept: BufferOccupancy) -> u32 {
-        if let Some(window) = self.before.take() {
-            return window;
+    /// Window of an ACK that is sent now with the buffer empty, if nothing has changed since the last ACK, bytes.
+    #[inline(always)]
+    pub(super) fn offered_again(&self, next: u64) -> Option<u32> {
+        (self.again.0 == next).then_some(self.again.1)
+    }
+
+    /// Window of an ACK that is sent now, bytes, if it was chosen with the ACK decision.
+    #[inline]
+    pub(super) fn chosen(&mut self, next: u64) -> Option<u32> {
+        let before = self.before.take();
+        before.or_else(|| std::mem::take(&mut self.settled).then(|| self.left(next)))
+    }
+
+    /// Chooses the window of an ACK that is sent now, at occupancy `kept`, bytes.
+    pub(super) fn choose(&mut self, next: u64, kept: BufferOccupancy) -> u32 {
+        self.settle(next, kept, None);
+        self.settled = false;
+        let left = self.left(next);
+        if kept.is_empty() {
+            self.again = (next, left);
         }
-        if !std::mem::take(&mut self.settled) {
-            self.settle(next, kept);
-            self.settled = false;
-        }
-        self.left(next)
+        left
     }
 
     /// Notes that an ACK was sent.
+    #[inline]
     pub(super) fn on_sent(&mut self) {
         if let Some(quick) = &mut self.quick {
             quick.on_sent();
         }
     }
 
+    #[inline]
     fn grow(&mut self, len: u32, kept: BufferOccupancy) {
         let grew = self.buffer.as_mut().is_some_and(|b| b.grow(len, self.full, kept));
         if grew && let Some(quick) = &mut self.quick {
@@ -272,7 +297,17 @@ impl Linux {
 
     /// Estimates the peer's full segment size: a size not below the estimate, or one received twice in a row
     /// (`tcp_measure_rcv_mss`).
+    #[inline(always)] // most segments are of the estimated size
     fn measure(&mut self, len: u32, push: bool) {
+        if len == self.full && len <= self.mss && !push {
+            self.shorter = 0;
+        } else {
+            self.measure_other(len, push);
+        }
+    }
+
+    /// Estimates the size from a segment of another size, or with PSH.
+    fn measure_other(&mut self, len: u32, push: bool) {
         let before = std::mem::take(&mut self.shorter);
         if len >= self.full {
             if len != self.full

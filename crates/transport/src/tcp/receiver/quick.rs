@@ -107,15 +107,15 @@ impl Quick {
         self.scheduled = true;
         let tick = ticks(now);
         let gap = tick - self.last;
-        let timeout = ticks(Time::ZERO + rto.timeout());
+        let timeout = || ticks(Time::ZERO + rto.timeout());
         if self.wait == 0 {
             self.hurry(window, full);
             self.wait = self.least;
         } else if gap <= self.least / 2 {
             self.wait = self.wait / 2 + self.least / 2;
         } else if gap < self.wait {
-            self.wait = (self.wait / 2 + gap).min(timeout).min(self.longest);
-        } else if gap > timeout {
+            self.wait = (self.wait / 2 + gap).min(timeout()).min(self.longest);
+        } else if gap > timeout() {
             self.hurry(window, full);
         }
         self.last = tick;

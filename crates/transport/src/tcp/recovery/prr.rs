@@ -38,6 +38,7 @@ impl Proportional {
     }
 
     /// [`Prr::on_ack`].
+    #[inline]
     pub(super) fn on_ack(&mut self, window: &mut Window, delivered: u64, pipe: u64, safe: bool) {
         if let Some(prr) = &mut self.0 {
             prr.on_ack(window, delivered, pipe, safe);
@@ -128,6 +129,7 @@ impl Prr {
 
     /// Processes an ACK during recovery, the first one included. `delivered` and `pipe` are in bytes. `safe`:
     /// the ACK advanced SND.UNA and revealed no further loss.
+    #[cold] // recoveries are rare
     fn on_ack(&mut self, window: &mut Window, delivered: u64, pipe: u64, safe: bool) {
         if let Some((mss, prior)) = self.segments {
             return self.in_segments(window, delivered, pipe, safe, mss, prior);

@@ -250,13 +250,20 @@ impl Rack {
 
     /// Step 5 of section 6.2: marks segments lost that were sent sufficiently before an arrived one, and sets
     /// the reordering timer for the others. True if a segment is newly lost.
+    #[inline]
     fn detect(&mut self, tcb: &mut Tcb, io: &mut Io<'_>) -> bool {
         tcb.timers.stop(Timer::Reordering);
-        let (phase, wheel) = (tcb.recovery.phase, tcb.config().rto.wheel);
-        let Some(sent) = &mut tcb.sent else { return false };
-        if phase == Phase::Open && sent.sacked() == 0 && !self.newest_resent {
+        let sacked = tcb.sent.as_ref().map_or(0, |sent| sent.sacked());
+        if tcb.recovery.phase == Phase::Open && sacked == 0 && !self.newest_resent {
             return false; // everything outstanding was sent after the last arrived segment
         }
+        self.detect_among_older(tcb, io)
+    }
+
+    /// [`Rack::detect`] when segments sent before the newest arrived one may be outstanding.
+    fn detect_among_older(&mut self, tcb: &mut Tcb, io: &mut Io<'_>) -> bool {
+        let (phase, wheel) = (tcb.recovery.phase, tcb.config().rto.wheel);
+        let Some(sent) = &mut tcb.sent else { return false };
         let (rtt, reo_wnd) = (self.rtt, self.reo_wnd);
         let due = |at: Time| at + rtt + reo_wnd;
         //= RFC 8985 section 6.2 step 5: sent before the newest arrived segment, and its time has expired
@@ -309,6 +316,22 @@ impl Rack {
     /// Retransmits lost segments, oldest first, then sends new data, as far as the window allows. With
     /// `at_once`, the first segment is sent regardless of the window.
     fn fill(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, at_once: bool) {
+        if tcb.sent.as_ref().is_some_and(|sent| sent.lost() > 0) {
+            self.fill_with_lost(tcb, io, at_once);
+        }
+        self.begins = false;
+        refresh(tcb);
+        let max = tcb.max_sent();
+        tcb.send_window(io, 0);
+        let sent = tcb.max_sent() - max;
+        self.prr.sent(sent);
+        if tcb.recovery.phase == Phase::Open && tcb.recovery.gone > 0 {
+            tcb.let_out_beyond_flight(sent);
+        }
+    }
+
+    /// Retransmits lost segments, oldest first.
+    fn fill_with_lost(&mut self, tcb: &mut Tcb, io: &mut Io<'_>, at_once: bool) {
         let mss = tcb.window.mss;
         let phase = tcb.recovery.phase;
         let mut cause = match phase {
@@ -319,7 +342,6 @@ impl Rack {
             _ => Cause::Recovery,
         };
         let mut forced = at_once || self.begins;
-        self.begins = false;
         while let Some(sent) = &tcb.sent {
             // While F-RTO sends new data only, nothing is retransmitted (RFC 5682).
             if tcb.sends_only_new()
@@ -339,14 +361,6 @@ impl Rack {
             self.prr.sent(end - start);
             cause = if phase == Phase::Timeout { Cause::GoBackN } else { Cause::Recovery };
             forced = false;
-        }
-        refresh(tcb);
-        let max = tcb.max_sent();
-        tcb.send_window(io, 0);
-        let sent = tcb.max_sent() - max;
-        self.prr.sent(sent);
-        if phase == Phase::Open && tcb.recovery.gone > 0 {
-            tcb.let_out_beyond_flight(sent);
         }
     }
 }

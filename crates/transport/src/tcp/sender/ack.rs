@@ -7,7 +7,7 @@ use crate::recovery::digest::AckDigest;
 use crate::recovery::rtt::Round;
 use crate::tcp::config::{BackoffReset, RtoSeed};
 use crate::tcp::spurious::Transmit;
-use base::event::Event;
+use base::event::{Category, Event};
 use base::tcp::Segment;
 
 impl Sender {
@@ -26,8 +26,13 @@ impl Sender {
             }
             tcb.peer.window = u64::from(segment.window).min(tcb.peer.most);
         }
-        if tcb.recovery.may_rest && tcb.rests_on(segment) {
-            self.acknowledge_nothing(io, segment);
+        tcb.status.rested = tcb.recovery.may_rest && tcb.rests_on(segment);
+        if tcb.status.rested {
+            if io.tracer.wants(Category::Transport) {
+                self.acknowledge_nothing(io, segment);
+            } else {
+                tcb.send_window(io, 0);
+            }
             return;
         }
         //= RFC 3708 section 3 step A.1: the scoreboard as it was before this ACK, which may clear it
@@ -51,8 +56,12 @@ impl Sender {
             if !self.tcb.status.established {
                 self.tcb.judge_syn(io, &digest);
             }
-            let before = self.tcb.judging.verdicts;
-            (self.run_detector(io, &digest, unreported), before != self.tcb.judging.verdicts)
+            if self.tcb.judging.detector.rests_on(&digest) {
+                (Transmit::Normal, false)
+            } else {
+                let before = self.tcb.judging.verdicts;
+                (self.run_detector(io, &digest, unreported), before != self.tcb.judging.verdicts)
+            }
         } else {
             (Transmit::Normal, false)
         };
@@ -93,8 +102,9 @@ impl Sender {
         self.tcb.record_state(io);
     }
 
-    /// Processes an ACK that arrives when no data are outstanding and that changes only the peer's window.
-    #[inline(never)]
+    /// Processes an ACK that arrives when no data are outstanding and that changes only the peer's window, with trace
+    /// records.
+    #[cold]
     fn acknowledge_nothing(&mut self, io: &mut Io<'_>, segment: &Segment) {
         io.record(|| Event::AckReceived { ack: segment.ack, window: segment.window, duplicate: true });
         self.tcb.send_window(io, 0);

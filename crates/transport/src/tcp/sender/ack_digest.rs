@@ -17,7 +17,13 @@ impl Tcb {
         (segment.ack == seq.una && seq.una == seq.max && seq.nxt == seq.max && seq.nxt >= seq.fin_end())
             && segment.sack.is_empty()
             && !segment.ece
-            && self.status.established
+            && (self.status.rested || self.is_untroubled())
+    }
+
+    /// Whether the connection is established and never had a timeout or loss. Only an ACK of which [`Tcb::rests_on`] is
+    /// not true, a timer and a change of the MSS can change this.
+    fn is_untroubled(&self) -> bool {
+        self.status.established
             && self.recovery.is_idle()
             && self.scoreboard.is_empty()
             && self.judging.is_pristine()
@@ -98,11 +104,21 @@ impl Tcb {
     /// net/ipv4/tcp_input.c: `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`).
     fn sample_of_records(&self, now: Time, ack: u64) -> Option<Span> {
         let fresh = self.sent.as_ref()?.fresh();
-        let (acked, reported) = (|r: &&Record| r.end <= ack, |r: &&Record| r.end > ack && !r.resent);
-        let again = fresh.iter().filter(acked).any(|record| record.resent);
-        let first = fresh.iter().filter(acked).min_by_key(|record| record.start).filter(|_| !again);
-        let first = first.or_else(|| fresh.iter().filter(reported).min_by_key(|record| record.start));
-        first.map(|record| now.since(record.sent))
+        let (mut again, mut acked, mut reported) = (false, None::<&Record>, None::<&Record>);
+        for record in fresh {
+            let first = if record.end <= ack {
+                again |= record.resent;
+                &mut acked
+            } else if record.resent {
+                continue;
+            } else {
+                &mut reported
+            };
+            if first.is_none_or(|first| record.start < first.start) {
+                *first = Some(record);
+            }
+        }
+        acked.filter(|_| !again).or(reported).map(|record| now.since(record.sent))
     }
 
     /// RTT sample of this ACK, from its timestamp or from a timed segment.

@@ -36,6 +36,9 @@ pub(super) struct PeerWindow {
     pub(super) most: u64,
 }
 
+/// 2.9 segments in 1/1024 s, in segments a nanosecond.
+const FEW: f64 = 2.9 * 1024.0 / 1e9;
+
 /// State of the connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Status {
@@ -45,6 +48,8 @@ pub(super) struct Status {
     pub(super) syn_expired: bool,
     /// R2 has passed (RFC 1122 section 4.2.3.5): the connection is aborted and sends nothing.
     pub(super) gave_up: bool,
+    /// The last ACK was of [`Tcb::rests_on`], and no timer has expired since.
+    pub(super) rested: bool,
 }
 
 /// Send variables. There may be thousands of blocks, so fields are ordered for the cache: those that every
@@ -212,13 +217,15 @@ impl Tcb {
 
     /// Segments per TSO burst: those of about one millisecond at the pacing rate, 2 to 44.
     pub(in crate::tcp) fn group(&self) -> u64 {
-        let srtt = self.rto.srtt().as_secs_f64();
-        if srtt == 0.0 {
-            return 2;
-        }
         // Pacing rate of Linux: two windows per RTT while cwnd is below half of ssthresh, 1.2 windows afterwards.
         let factor = if self.window.cwnd < self.window.ssthresh / 2.0 { 2.0 } else { 1.2 };
-        let rate = factor * self.window.cwnd / srtt;
+        let bytes = factor * self.window.cwnd;
+        // Clearly fewer than three segments a millisecond: no division.
+        let srtt = self.rto.srtt();
+        if bytes <= FEW * self.window.mss * (srtt.as_nanos() as i64 as f64) || srtt.is_zero() {
+            return 2;
+        }
+        let rate = bytes / srtt.as_secs_f64();
         ((rate / 1024.0 / self.window.mss) as u64).clamp(2, 44)
     }
     /// Whether unsent data are kept in portions, which then determine PSH.

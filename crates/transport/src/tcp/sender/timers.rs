@@ -84,6 +84,7 @@ impl Sender {
 
     /// Processes all expired timers.
     pub fn on_timeout(&mut self, io: &mut Io<'_>) {
+        self.tcb.status.rested = false;
         while let Some(timer) = self.tcb.timers.expired(io.now) {
             self.on_timer(io, timer);
         }

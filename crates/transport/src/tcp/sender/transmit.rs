@@ -18,7 +18,7 @@ const SOON: Span = Span::from_millis(1);
 
 impl Tcb {
     /// Sends segments within the windows, at most `burst` of them (0: no limit).
-    #[inline]
+    #[inline(always)]
     pub fn send_window(&mut self, io: &mut Io<'_>, burst: u32) {
         // Inline: an end that only receives calls this twice for each segment.
         let held = self.ecn.holds || self.macroflow.is_some();
@@ -78,11 +78,19 @@ impl Tcb {
         if self.seq.max == self.seq.una && self.seq.nxt < self.seq.end && self.seq.nxt > 0 {
             self.after_pause(io.now);
         }
-        let window = self.window.bytes() + self.recovery.beyond() + self.marked();
-        let window = window.min(self.window_of_peer());
+        self.used.held = false;
+        if self.queue.is_some() && self.seq.nxt >= self.seq.max && self.status.established {
+            if self.released(io.now) {
+                self.send_groups(io);
+                if self.feedback.rates {
+                    self.note_application(self.usable_window());
+                }
+            }
+            return;
+        }
+        let window = self.usable_window();
         let limit = self.seq.una + window;
         let mut sent = 0;
-        self.used.held = false;
         while burst == 0 || sent < burst {
             if !self.released(io.now) {
                 return;
@@ -102,6 +110,12 @@ impl Tcb {
         }
     }
 
+    /// Bytes that may be outstanding: the congestion window and what does not count against it, within the peer's window.
+    fn usable_window(&self) -> u64 {
+        let window = self.window.bytes() + self.recovery.beyond() + self.marked();
+        window.min(self.window_of_peer())
+    }
+
     /// Sends new data as Linux does: in groups from the portions of the write queue, which the application refills.
     #[inline(never)]
     fn send_groups(&mut self, io: &mut Io<'_>) {
@@ -109,22 +123,25 @@ impl Tcb {
         if let Some(queue) = &mut self.queue {
             queue.offered(offered);
         }
-        self.send_portions(io, false);
-        self.look_for_space();
+        let (mut written, mut one) = (None, false);
         loop {
+            let looked = self.send_portions(io, one);
             let (una, end) = (self.seq.una, self.seq.end);
-            let Some(queue) = self.queue.as_mut().filter(|queue| !queue.is_full()) else { return };
-            match queue.write(una, end) {
-                WriteResult::Nothing => return,
-                WriteResult::First => self.send_portions(io, true),
-                WriteResult::Much => self.send_portions(io, false),
-                WriteResult::Full => {
-                    self.send_portions(io, false);
+            match written {
+                None if !looked => self.look_for_space(),
+                Some(WriteResult::Full) => {
                     if let Some(queue) = &mut self.queue {
                         queue.retry(una);
                     }
                 }
+                _ => {}
             }
+            let Some(queue) = self.queue.as_mut().filter(|queue| !queue.is_full()) else { return };
+            let result = queue.write(una, end);
+            if result == WriteResult::Nothing {
+                return;
+            }
+            (written, one) = (Some(result), result == WriteResult::First);
         }
     }
 
@@ -135,7 +152,15 @@ impl Tcb {
     }
 
     /// Unblocks the application's write if send-buffer memory is free.
+    #[inline]
     fn look_for_space(&mut self) {
+        if self.queue.as_ref().is_some_and(|queue| queue.is_full()) {
+            self.free_space();
+        }
+    }
+
+    /// Raises the memory limit if the window has room, and unblocks the application's write if memory is free.
+    fn free_space(&mut self) {
         let mss = u64::from(self.config.mss);
         let cwnd = (self.room() >= mss).then_some(self.window.bytes() / mss);
         let una = self.seq.una;
@@ -144,52 +169,85 @@ impl Tcb {
         }
     }
 
-    /// Sends written data as far as the windows allow. With `one`, sends a single group and never defers it.
-    fn send_portions(&mut self, io: &mut Io<'_>, one: bool) {
+    /// Sends written data as far as the windows allow. With `one`, sends a single group and never defers it. Returns
+    /// whether nothing has changed since it last looked for space.
+    #[inline(always)] // its only caller
+    fn send_portions(&mut self, io: &mut Io<'_>, one: bool) -> bool {
         let (mss, group) = (u64::from(self.config.mss), self.group());
+        let mut looked = false;
+        // Neither window changes while data are sent.
+        let edge = self.seq.nxt + self.room();
+        let edge_of_peer = self.seq.una + self.window_of_peer();
         while self.released(io.now) {
-            let room = self.room();
-            let limit =
-                self.seq.nxt + room.min((self.seq.una + self.window_of_peer()).saturating_sub(self.seq.nxt));
-            let Some(queue) = &mut self.queue else { return };
+            let room = edge - self.seq.nxt.min(edge);
+            let limit = (self.seq.nxt + room).min(edge_of_peer.max(self.seq.nxt));
+            let Some(queue) = &mut self.queue else { return looked };
             let Some(first) = queue.first() else {
-                if self.seq.nxt >= self.seq.end && !self.send_next_here(io, limit) {
-                    self.maybe_persist(io.now);
+                if self.seq.nxt >= self.seq.end {
+                    if !self.send_other(io, limit) {
+                        self.maybe_persist(io.now);
+                    }
+                    return false;
                 }
-                return;
+                return looked;
             };
             if room < first.min(mss) {
-                return;
+                return looked;
             }
             let most = (room / mss).clamp(1, group) * mss;
-            queue.grow(most);
+            looked &= !queue.grow(most);
             let (first, last) = (queue.first().unwrap_or(first), queue.is_last());
             // While the application is still writing a portion, only full segments of the portion are sent.
             let whole = if last && queue.written() < self.seq.end { first / mss * mss } else { first };
             if whole == 0 {
-                return;
+                return looked;
             }
             if first > mss && !one && self.defers(io.now, limit, first, last) {
                 self.used.held = true;
-                return;
+                return looked;
             }
             let (bytes, fits) = (whole.min(most), limit - self.seq.nxt);
             let una = self.seq.una;
-            let Some(queue) = &mut self.queue else { return };
+            let Some(queue) = &mut self.queue else { return looked };
             let bytes = if bytes <= fits { bytes } else { bytes.min(queue.fills(fits, una).max(mss)) };
             queue.begin_group(bytes);
             let end = self.seq.nxt + bytes;
             while self.seq.nxt < end {
-                if !self.send_next_here(io, limit) && !self.fill_up(io, end) {
+                if self.send_whole(io, limit) {
+                    continue;
+                }
+                if !self.send_other(io, limit) && !self.fill_up(io, end) {
                     self.maybe_persist(io.now);
-                    return;
+                    return false;
                 }
             }
             self.look_for_space();
+            looked = true;
             if one {
-                return;
+                return true;
             }
         }
+        looked
+    }
+
+    /// Sends a whole segment of new data of the write queue if it ends by `limit` and more data follow it: the common
+    /// case of [`Self::send_other`].
+    #[inline(always)] // into the loop over a group
+    fn send_whole(&mut self, io: &mut Io<'_>, limit: u64) -> bool {
+        let (seq, end) = (self.seq.nxt, self.seq.nxt + u64::from(self.config.mss));
+        let written = self.queue.as_ref().is_some_and(|queue| seq < queue.written());
+        let plain = self.seq.nxt >= self.seq.max && self.status.established && self.search.is_none();
+        if !(plain && written && seq > 0 && end <= limit && end < self.seq.end) {
+            return false;
+        }
+        self.leave(io, end, Cause::New);
+        true
+    }
+
+    /// Sends the segment at `nxt` if it ends by `limit`, of any kind.
+    #[inline(never)]
+    fn send_other(&mut self, io: &mut Io<'_>, limit: u64) -> bool {
+        self.send_next_here(io, limit)
     }
 
     /// Sends the short last segment of a group that exactly fills the peer's window.

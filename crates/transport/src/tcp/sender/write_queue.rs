@@ -121,8 +121,10 @@ impl Queue {
         self.full
     }
 
-    /// Moves data from the second portion into the first until the first has `bytes` (`tcp_grow_skb`).
-    pub(super) fn grow(&mut self, bytes: u64) {
+    /// Moves data from the second portion into the first until the first has `bytes` (`tcp_grow_skb`). Returns whether
+    /// it moved any.
+    #[inline]
+    pub(super) fn grow(&mut self, bytes: u64) -> bool {
         if let (Some(first), Some(&second)) = (self.first(), self.waiting.get(1))
             && first < bytes
         {
@@ -132,7 +134,9 @@ impl Queue {
                 self.waiting[0].push |= second.push;
                 self.waiting.remove(1);
             }
+            return true;
         }
+        false
     }
 
     /// Bytes to send into a peer's window smaller than the group. Whole segments, plus the remainder if no

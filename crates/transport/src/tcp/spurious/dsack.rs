@@ -84,6 +84,11 @@ impl SpuriousDetector for Dsack {
         }
     }
 
+    #[inline]
+    fn rests_on(&self, ack: &AckDigest) -> bool {
+        ack.twice.is_none() && !self.due
+    }
+
     fn on_ack(&mut self, ack: &AckDigest, view: &SenderView) -> Decision {
         if let Some(block) = ack.twice
             && !self.off

@@ -64,6 +64,11 @@ impl SpuriousDetector for Eifel {
         }
     }
 
+    #[inline]
+    fn rests_on(&self, ack: &AckDigest) -> bool {
+        self.retransmit.is_none() && !self.given_up && !ack.dsack
+    }
+
     fn on_ack(&mut self, ack: &AckDigest, view: &SenderView) -> Decision {
         let dsack_seen = self.dsack_seen;
         self.dsack_seen |= ack.dsack;

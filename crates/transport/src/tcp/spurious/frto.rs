@@ -69,6 +69,11 @@ impl SpuriousDetector for Frto {
         }
     }
 
+    #[inline]
+    fn rests_on(&self, _: &AckDigest) -> bool {
+        matches!(self.phase, Phase::Off)
+    }
+
     fn on_ack(&mut self, ack: &AckDigest, view: &SenderView) -> Decision {
         let new = ack.newly_acked > 0;
         //= RFC 5682 section 2.1: an ACK that is neither of new data nor a duplicate is ignored

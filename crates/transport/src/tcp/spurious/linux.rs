@@ -84,6 +84,15 @@ impl SpuriousDetector for Linux {
         }
         Decision { verdict: word, transmit: frto.transmit }
     }
+
+    #[inline]
+    fn rests_on(&self, ack: &AckDigest) -> bool {
+        self.owe == [false; 3]
+            && !self.genuine
+            && self.frto.rests_on(ack)
+            && self.eifel.as_ref().is_none_or(|d| d.rests_on(ack))
+            && self.dsack.as_ref().is_none_or(|d| d.rests_on(ack))
+    }
 }
 
 impl Linux {

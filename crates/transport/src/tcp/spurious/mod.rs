@@ -117,6 +117,10 @@ pub trait SpuriousDetector: Sized {
     fn on_resent(&mut self, _seq: u64, _end: u64, _max: u64) {}
     /// Processes an ACK.
     fn on_ack(&mut self, ack: &AckDigest, view: &SenderView) -> Decision;
+    /// Whether [`SpuriousDetector::on_ack`] would change nothing and decide nothing on this ACK.
+    fn rests_on(&self, _ack: &AckDigest) -> bool {
+        false
+    }
     /// Minimum RTT, if the detector uses it.
     fn min_rtt(&self) -> Option<Span> {
         None
@@ -162,6 +166,11 @@ macro_rules! detectors {
             /// Processes an ACK.
             pub fn on_ack(&mut self, ack: &AckDigest, view: &SenderView) -> Decision {
                 match self { $(Detector::$name(d) => d.on_ack(ack, view)),+ }
+            }
+            /// Whether [`Detector::on_ack`] would change nothing and decide nothing on this ACK.
+            #[inline]
+            pub fn rests_on(&self, ack: &AckDigest) -> bool {
+                match self { $(Detector::$name(d) => d.rests_on(ack)),+ }
             }
             /// Minimum RTT, if the detector uses it.
             pub fn min_rtt(&self) -> Option<Span> {
