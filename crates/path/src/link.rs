@@ -1,6 +1,5 @@
 //! Link: queue, serialisation and propagation, one direction.
 //!
-//!
 //! Service is lazy. A FIFO queue in front of a known service curve is deterministic, so a packet's start and
 //! end of transmission are computed when it joins the queue, and the link wakes for deliveries only. A packet
 //! whose start lies in the past has left the queue: the limit applies to waiting packets, not to the one in
@@ -11,107 +10,22 @@
 //! outside, or a drop from the queue's head, changes computed times; then the waiting packets and the rest of
 //! the one in service are recomputed.
 
+mod config;
+mod slot;
+
+pub use config::{LinkConfig, LinkGate, QueueLimit};
+
 use crate::capacity::Capacity;
 use crate::channel::MOST_LOAD;
-use crate::element::{Cx, Element, Port, Signal};
-use crate::gate::Gate;
+use crate::element::{Core, Cx, Element, ElementId, Port, Signal};
+use crate::outbox::Parcel;
 use crate::qdisc::red::Red;
 use crate::qdisc::{Aqm as _, AqmVerdict};
 use crate::ring::Ring;
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
 use base::{Rate, Span, Time};
-
-/// Configuration of a link.
-#[derive(Clone, Debug)]
-pub struct LinkConfig {
-    /// Rate over time.
-    pub capacity: Capacity,
-    /// One-way propagation; transmission time is extra.
-    pub delay: Span,
-    /// Queue limit.
-    pub limit: QueueLimit,
-}
-
-/// Limit of the backlog beside the packet in service, and the drop policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct QueueLimit {
-    /// Maximum backlog, packets.
-    pub packets: Option<u32>,
-    /// Maximum backlog, bytes.
-    pub bytes: Option<u64>,
-    /// Drops the oldest waiting packet (drop-head, QM-02) instead of the newest (drop-tail, QM-01).
-    pub drop_head: bool,
-}
-
-/// Gate behind the queue, with its treatment of packets while it is closed.
-#[derive(Clone, Debug)]
-pub struct LinkGate {
-    /// Closed intervals.
-    pub gate: Gate,
-    /// Packets wait at the closed gate, and block the queue; otherwise they are dropped.
-    pub stores: bool,
-}
-
-impl LinkGate {
-    /// Time at which a packet that arrives at `t` has passed all gates, or at which one of them drops it.
-    pub(crate) fn pass(gates: &mut [LinkGate], now: Time, t: Time) -> Result<Time, Time> {
-        let mut start = t;
-        // One gate may close before another opens: repeat until all are open at once.
-        loop {
-            let before = start;
-            for LinkGate { gate, stores } in &mut *gates {
-                let open = gate.open_from(now, start);
-                if open > start && !*stores {
-                    return Err(start);
-                }
-                start = open;
-            }
-            if start == before {
-                return Ok(start);
-            }
-        }
-    }
-}
-
-/// State of a packet in the link: one cache line.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-pub(crate) struct Slot {
-    /// Arrival at the far end: one propagation delay after the end of transmission.
-    pub(crate) arrival: Time,
-    /// Start of transmission.
-    start: Time,
-    /// With the flag [`DOOMED`], if the packet will be dropped at a gate.
-    packet: Packet,
-}
-
-const _: () = assert!(size_of::<Slot>() == 64);
-
-/// Flag used in slots only: the packet meets a closed gate that does not store, and is dropped there. It is
-/// a spare bit of the byte that holds the two-bit ECN codepoint.
-const DOOMED: u8 = 1 << 7;
-
-impl Slot {
-    fn is_doomed(&self) -> bool {
-        self.packet.ecn & DOOMED != 0
-    }
-
-    fn doom(&mut self, doomed: bool) {
-        let codepoint = self.packet.ecn & !DOOMED;
-        self.packet.ecn = if doomed { codepoint | DOOMED } else { codepoint };
-    }
-
-    /// Whether it is background load.
-    pub(crate) fn is_load(&self) -> bool {
-        self.packet.flags.has(Flags::VIRTUAL)
-    }
-
-    /// The packet without the flag.
-    fn packet(&self) -> Packet {
-        Packet { ecn: self.packet.ecn & !DOOMED, ..self.packet }
-    }
-}
+use slot::Slot;
 
 /// One direction of a link. There may be thousands, so fields are ordered for the cache: those that every
 /// packet touches come first and fill two cache lines.
@@ -232,9 +146,16 @@ impl Link {
         }
     }
 
-    /// Removes the first packet. If no check happened since its start, it still counts as waiting.
+    /// Removes the first packet and updates the next arrival.
     #[inline(always)]
     fn leave(&mut self) {
+        self.remove_first();
+        self.look_at_front();
+    }
+
+    /// Removes the first packet. If no check happened since its start, it still counts as waiting.
+    #[inline(always)]
+    fn remove_first(&mut self) {
         if self.started > 0 {
             self.started -= 1;
             self.slots.pop_front();
@@ -243,7 +164,6 @@ impl Link {
             self.slots.pop_front();
             self.look_ahead();
         }
-        self.look_at_front();
     }
 
     /// Updates the arrival of the first packet.
@@ -268,6 +188,30 @@ impl Link {
             cx.forward_from(Port(0), &slot.packet);
         }
         self.leave();
+    }
+
+    /// Hands on the packet that arrives at the far end now; returns the next wake-up. `None`, without an effect,
+    /// where [`Element::wake`] has to be called: if no packet or more than one arrives now, or one that is dropped
+    /// or recorded.
+    #[inline(always)]
+    pub(crate) fn release(
+        &mut self,
+        core: &mut Core,
+        me: ElementId,
+        now: Time,
+        parcel: &mut Parcel,
+    ) -> Option<Time> {
+        let next = self.slots.get(1).map_or(Time::NEVER, |slot| slot.arrival);
+        let slot = self.slots.get(0)?;
+        if self.front > now || next <= now || slot.is_doomed() || core.tracer.wants(Category::Path) {
+            return None;
+        }
+        core.counters.hops += 1;
+        parcel.packet = slot.packet;
+        (parcel.to, parcel.port) = core.wires.reaches(me, Port(0), &slot.packet);
+        self.remove_first();
+        self.front = next;
+        Some(next)
     }
 
     /// Takes out the first packet, which is background load, at the far end, or drops it at its gate.
@@ -425,16 +369,41 @@ impl Link {
     fn queue(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
         let now = cx.now();
         self.catch_up(now);
+        let idle = self.slots.len() == self.started && self.free <= now;
+        let open = self.open.0 <= now && now < self.open.1;
+        if idle && open && self.sizes[0] == packet.size {
+            // The most frequent case by far: transmission starts at once and takes as long as the last one.
+            self.free = now + self.spans[0];
+            self.started += 1;
+            self.append(now, self.free + self.delay, packet);
+            return self.joined(cx, now, packet, 0);
+        }
+        self.queue_in_turn(cx, packet, !idle);
+    }
+
+    /// The general case of [`Self::queue`]. `busy`: a packet is waiting or in service.
+    #[inline(always)]
+    fn queue_in_turn(&mut self, cx: &mut Cx<'_>, packet: &Packet, busy: bool) {
+        let now = cx.now();
         // A packet that finds the link idle and open does not wait, so no limit applies.
-        let waits = self.slots.len() > self.started || self.free > now || self.is_closed(now);
-        if waits && self.is_full(packet.size) && !(self.limit.drop_head && self.make_room(cx, packet.size)) {
-            return cx.drop(*packet, DropReason::QueueFull);
+        if busy || self.is_closed(now) {
+            if self.is_full(packet.size) && !(self.limit.drop_head && self.make_room(cx, packet.size)) {
+                return cx.drop(*packet, DropReason::QueueFull);
+            }
+            let waiting = (self.slots.len() - self.started) as usize;
+            if waiting >= MOST_LOAD && packet.flags.has(Flags::VIRTUAL) {
+                return cx.drop(*packet, DropReason::QueueFull);
+            }
         }
         let waiting = self.slots.len() - self.started;
-        if packet.flags.has(Flags::VIRTUAL) && waiting as usize >= MOST_LOAD {
-            return cx.drop(*packet, DropReason::QueueFull);
-        }
         let start = self.join(now, packet);
+        self.joined(cx, start, packet, waiting);
+    }
+
+    /// Counts and records a packet that joined the queue behind `waiting` others and starts at `start`.
+    #[inline(always)]
+    fn joined(&self, cx: &mut Cx<'_>, start: Time, packet: &Packet, waiting: u32) {
+        let now = cx.now();
         // The delay behind a link that is closed for good is unknown.
         if packet.flags.has(Flags::DATA)
             && !start.is_never()
@@ -460,14 +429,24 @@ impl Link {
             self.waiting_bytes += u64::from(packet.size);
             (self.next_start, self.next_size) = (start, packet.size);
         }
-        if self.slots.len() == 0 {
-            self.front = arrival;
-        }
-        self.slots.push_back(Slot { arrival, start, packet: *packet });
+        self.append(start, arrival, packet);
         if doomed && let Some(slot) = self.slots.get_mut(self.slots.len() - 1) {
             slot.doom(true);
         }
         start
+    }
+
+    /// Writes a packet behind the last one.
+    #[inline(always)]
+    fn append(&mut self, start: Time, arrival: Time, packet: &Packet) {
+        if self.slots.len() == 0 {
+            self.front = arrival;
+        }
+        if let Some(slot) = self.slots.push_place() {
+            // Field by field, so that the packet is copied once.
+            (slot.arrival, slot.start) = (arrival, start);
+            slot.packet = *packet;
+        }
     }
 
     /// End of a packet's transmission.
@@ -534,10 +513,11 @@ impl Element for Link {
 
     // The packet is read in place and copied once, into its slot: reading a field right after a field-wise
     // copy would stall on the store.
-    #[inline]
+    #[inline(always)] // part of the network's loop
     fn arrive(&mut self, cx: &mut Cx<'_>, _port: Port, packet: &Packet) -> Time {
+        let before = self.front;
         self.take(cx, packet);
-        self.next_wake()
+        if self.front < before { self.front } else { Time::NEVER }
     }
 
     #[inline(always)]
