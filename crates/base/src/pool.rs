@@ -352,28 +352,14 @@ impl Pool {
         let Slot {
             has_ack, syn, fin, rst, push, ece, cwr, resent, resent_echo, has_timestamps, holds, ..
         } = *slot;
-        if holds == Holds::Nothing {
+        if holds != Holds::Segment {
+            self.take_other(at);
             return None;
         }
         (slot.holds, slot.next) = (Holds::Nothing, self.free);
         self.free = at.0;
         self.live -= 1;
-        let sack = if blocks == NOWHERE {
-            SackBlocks::default()
-        } else if holds == Holds::Bytes {
-            self.free_buffers.push(blocks);
-            return None;
-        } else if holds == Holds::Other {
-            self.discard_other(len, blocks);
-            return None;
-        } else if holds == Holds::Part {
-            self.forget_part(blocks);
-            return None;
-        } else {
-            self.free_blocks.push(blocks);
-            self.blocks[blocks as usize]
-        };
-        Some(Segment {
+        let mut segment = Segment {
             seq,
             ack,
             len,
@@ -387,9 +373,39 @@ impl Pool {
             cwr,
             resent,
             resent_echo,
-            sack,
+            sack: SackBlocks::default(),
             timestamps: has_timestamps.then_some(Timestamps { value, echo }),
-        })
+        };
+        if blocks != NOWHERE {
+            // Few segments have blocks: they are written where the segment lies.
+            self.take_blocks(blocks, &mut segment.sack);
+        }
+        Some(segment)
+    }
+
+    #[cold]
+    fn take_blocks(&mut self, at: u32, into: &mut SackBlocks) {
+        self.free_blocks.push(at);
+        *into = self.blocks[at as usize];
+    }
+
+    /// Frees a slot that holds no segment, with what it refers to.
+    #[cold]
+    fn take_other(&mut self, at: BodyRef) {
+        let Some(slot) = self.slots.get_mut(at.0 as usize) else { return };
+        let Slot { holds, len, blocks, .. } = *slot;
+        if holds == Holds::Nothing {
+            return;
+        }
+        (slot.holds, slot.next) = (Holds::Nothing, self.free);
+        self.free = at.0;
+        self.live -= 1;
+        match holds {
+            Holds::Bytes => self.free_buffers.push(blocks),
+            Holds::Other => self.discard_other(len, blocks),
+            Holds::Part => self.forget_part(blocks),
+            Holds::Nothing | Holds::Segment => {}
+        }
     }
 
     /// Number of bodies in the pool.

@@ -105,6 +105,9 @@ impl Tracer {
     /// Records the transmission of data: an event of transports that captures need too.
     #[inline]
     pub fn record_data(&mut self, t: Time, source: Source, event: impl FnOnce() -> Event) {
+        if self.is_off() {
+            return; // the usual case, in one comparison
+        }
         let captures = self.wants(Category::Packets) && self.windows.is_none();
         if captures || self.wants(Category::Transport) {
             self.push(Record { t, source, event: event() });

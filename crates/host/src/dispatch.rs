@@ -29,7 +29,8 @@ pub(crate) struct Dispatch<E: Endpoint> {
     pub(crate) counters: HostCounters,
     /// Converts segments to IP packets if the peer is a real stack.
     pub(crate) codec: Option<Box<dyn WireCodec<E>>>,
-    last_data: Option<Time>,
+    /// Last data transmission; [`Time::NEVER`] before the first.
+    last_data: Time,
     /// Gaps without data transmission, longer than [`LONG`].
     pub(crate) silences: Vec<(Time, Time)>,
 }
@@ -51,7 +52,7 @@ impl<E: Endpoint> Dispatch<E> {
             base: 0,
             counters: HostCounters::default(),
             codec: None,
-            last_data: None,
+            last_data: Time::NEVER,
             silences: Vec::new(),
         }
     }
@@ -87,10 +88,8 @@ impl<E: Endpoint> Dispatch<E> {
         self.counters.bytes_sent += u64::from(size);
         if data {
             self.counters.data_sent += 1;
-            let last = self.last_data.replace(cx.now());
-            if let Some(last) = last
-                && cx.now().since(last) > LONG
-            {
+            let last = std::mem::replace(&mut self.last_data, cx.now());
+            if cx.now().since(last) > LONG {
                 self.silences.push((last, cx.now()));
             }
             if !matches!(outgoing.cause, Cause::New | Cause::WindowProbe) {

@@ -88,7 +88,8 @@ pub trait Element: Any + Send {
         None
     }
 
-    /// [`Element::on_packet`], then [`Element::next_wake`], in one call; used by the network.
+    /// [`Element::on_packet`], then [`Element::next_wake`], in one call; used by the network. May be
+    /// [`Time::NEVER`] if the next wake-up is no earlier than before.
     #[inline]
     fn arrive(&mut self, cx: &mut Cx<'_>, port: Port, packet: &Packet) -> Time {
         self.on_packet(cx, port, *packet);

@@ -20,6 +20,7 @@ pub mod loaded;
 pub mod loss;
 pub mod meter;
 pub mod network;
+mod node;
 mod outbox;
 pub mod outside;
 pub mod qdisc;

@@ -1,117 +1,31 @@
 //! Link: FIFO queue with a limit and optionally RED, transmission, gates and propagation, one direction.
 //!
-//! The start and end of a packet's transmission are computed when it joins the queue, since a FIFO queue before a
-//! known service curve is deterministic. The link therefore wakes for deliveries only. A packet whose start lies in
-//! the past has left the queue: the limit applies to waiting packets, not to the packet in service. At equal times a
-//! departure precedes an arrival.
+//! Service is lazy. A FIFO queue in front of a known service curve is deterministic, so a packet's start and
+//! end of transmission are computed when it joins the queue, and the link wakes for deliveries only. A packet
+//! whose start lies in the past has left the queue: the limit applies to waiting packets, not to the one in
+//! service. At equal times a departure precedes an arrival.
 //!
-//! Gates suspend service behind the queue (catalogue NS-03). While a gate is closed no transmission starts, the
-//! packet in transmission finishes, packets in propagation arrive, and the queue grows. Only a signal, or a drop at
-//! the head of the queue, changes computed times: the times of the waiting packets, and on a change of rate the end
-//! of the packet in service, are then recomputed.
+//! Gates suspend service behind the queue (catalogue NS-03). While one is closed no transmission starts, the
+//! packet in transmission finishes, packets in propagation arrive, and the queue fills. Only a signal from
+//! outside, or a drop from the queue's head, changes computed times; then the waiting packets and the rest of
+//! the one in service are recomputed.
+
+mod config;
+mod slot;
+
+pub use config::{LinkConfig, LinkGate, QueueLimit};
 
 use crate::capacity::Capacity;
 use crate::channel::MOST_LOAD;
-use crate::element::{Cx, Element, Port, Signal};
-use crate::gate::Gate;
+use crate::element::{Core, Cx, Element, ElementId, Port, Signal};
+use crate::outbox::Parcel;
 use crate::qdisc::red::Red;
 use crate::qdisc::{Aqm as _, AqmVerdict};
 use crate::ring::Ring;
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
 use base::{Rate, Span, Time};
-
-/// Configuration of a link.
-#[derive(Clone, Debug)]
-pub struct LinkConfig {
-    /// Rate over time.
-    pub capacity: Capacity,
-    /// One-way propagation; transmission time is extra.
-    pub delay: Span,
-    /// Queue limit.
-    pub limit: QueueLimit,
-}
-
-/// Limit of the backlog, without the packet in service, and the drop policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct QueueLimit {
-    /// Maximum backlog, packets.
-    pub packets: Option<u32>,
-    /// Maximum backlog, bytes.
-    pub bytes: Option<u64>,
-    /// Drops the oldest waiting packet (drop-head, QM-02) instead of the newest (drop-tail, QM-01).
-    pub drop_head: bool,
-}
-
-/// Gate behind the queue, with its treatment of packets while it is closed.
-#[derive(Clone, Debug)]
-pub struct LinkGate {
-    /// Closed intervals.
-    pub gate: Gate,
-    /// Whether packets wait in the queue while the gate is closed; otherwise the gate drops them.
-    pub stores: bool,
-}
-
-impl LinkGate {
-    /// Time at which a packet that arrives at `t` has passed all gates; as an error, the time at which a gate drops
-    /// it.
-    pub(crate) fn pass(gates: &mut [LinkGate], now: Time, t: Time) -> Result<Time, Time> {
-        let mut start = t;
-        // One gate may close before another opens: repeat until all are open at once.
-        loop {
-            let before = start;
-            for LinkGate { gate, stores } in &mut *gates {
-                let open = gate.open_from(now, start);
-                if open > start && !*stores {
-                    return Err(start);
-                }
-                start = open;
-            }
-            if start == before {
-                return Ok(start);
-            }
-        }
-    }
-}
-
-/// A packet on the link with its computed times, in one cache line.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-pub(crate) struct Slot {
-    /// Arrival at the far end: one propagation delay after the end of transmission.
-    pub(crate) arrival: Time,
-    /// Start of transmission.
-    start: Time,
-    /// The packet; its `ecn` has the flag [`DOOMED`] if a gate will drop it.
-    packet: Packet,
-}
-
-const _: () = assert!(size_of::<Slot>() == 64);
-
-/// Flag of a packet that reaches a closed gate that does not store, and is dropped there. A spare bit in the byte of
-/// the two-bit ECN codepoint, set in slots only.
-const DOOMED: u8 = 1 << 7;
-
-impl Slot {
-    fn is_doomed(&self) -> bool {
-        self.packet.ecn & DOOMED != 0
-    }
-
-    fn doom(&mut self, doomed: bool) {
-        let codepoint = self.packet.ecn & !DOOMED;
-        self.packet.ecn = if doomed { codepoint | DOOMED } else { codepoint };
-    }
-
-    /// Whether the packet is background load.
-    pub(crate) fn is_load(&self) -> bool {
-        self.packet.flags.has(Flags::VIRTUAL)
-    }
-
-    /// The packet without the flag [`DOOMED`].
-    fn packet(&self) -> Packet {
-        Packet { ecn: self.packet.ecn & !DOOMED, ..self.packet }
-    }
-}
+use slot::Slot;
 
 /// One direction of a link. A network may have thousands of links, so fields are ordered for the cache: the fields
 /// needed for every packet come first and fill two cache lines.
@@ -235,10 +149,16 @@ impl Link {
         }
     }
 
-    /// Removes the first packet, which may still count as waiting if [`Self::catch_up`] was not called since its
-    /// start.
+    /// Removes the first packet and updates the next arrival.
     #[inline(always)]
     fn leave(&mut self) {
+        self.remove_first();
+        self.look_at_front();
+    }
+
+    /// Removes the first packet. If no check happened since its start, it still counts as waiting.
+    #[inline(always)]
+    fn remove_first(&mut self) {
         if self.started > 0 {
             self.started -= 1;
             self.slots.pop_front();
@@ -247,7 +167,6 @@ impl Link {
             self.slots.pop_front();
             self.look_ahead();
         }
-        self.look_at_front();
     }
 
     /// Updates the arrival of the first packet.
@@ -274,7 +193,31 @@ impl Link {
         self.leave();
     }
 
-    /// Removes the first packet, which is background load: absorbed at the far end, or dropped by a gate.
+    /// Hands on the packet that arrives at the far end now; returns the next wake-up. `None`, without an effect,
+    /// where [`Element::wake`] has to be called: if no packet or more than one arrives now, or one that is dropped
+    /// or recorded.
+    #[inline(always)]
+    pub(crate) fn release(
+        &mut self,
+        core: &mut Core,
+        me: ElementId,
+        now: Time,
+        parcel: &mut Parcel,
+    ) -> Option<Time> {
+        let next = self.slots.get(1).map_or(Time::NEVER, |slot| slot.arrival);
+        let slot = self.slots.get(0)?;
+        if self.front > now || next <= now || slot.is_doomed() || core.tracer.wants(Category::Path) {
+            return None;
+        }
+        core.counters.hops += 1;
+        parcel.packet = slot.packet;
+        (parcel.to, parcel.port) = core.wires.reaches(me, Port(0), &slot.packet);
+        self.remove_first();
+        self.front = next;
+        Some(next)
+    }
+
+    /// Takes out the first packet, which is background load, at the far end, or drops it at its gate.
     #[inline]
     pub(crate) fn absorb(&mut self, cx: &mut Cx<'_>) {
         let Some(slot) = self.slots.get(0) else { return };
@@ -432,17 +375,42 @@ impl Link {
     fn queue(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
         let now = cx.now();
         self.catch_up(now);
-        // A packet that finds the link idle and open does not wait, so no queue limit applies.
-        let waits = self.slots.len() > self.started || self.free > now || self.is_closed(now);
-        if waits && self.is_full(packet.size) && !(self.limit.drop_head && self.make_room(cx, packet.size)) {
-            return cx.drop(*packet, DropReason::QueueFull);
+        let idle = self.slots.len() == self.started && self.free <= now;
+        let open = self.open.0 <= now && now < self.open.1;
+        if idle && open && self.sizes[0] == packet.size {
+            // The most frequent case by far: transmission starts at once and takes as long as the last one.
+            self.free = now + self.spans[0];
+            self.started += 1;
+            self.append(now, self.free + self.delay, packet);
+            return self.joined(cx, now, packet, 0);
+        }
+        self.queue_in_turn(cx, packet, !idle);
+    }
+
+    /// The general case of [`Self::queue`]. `busy`: a packet is waiting or in service.
+    #[inline(always)]
+    fn queue_in_turn(&mut self, cx: &mut Cx<'_>, packet: &Packet, busy: bool) {
+        let now = cx.now();
+        // A packet that finds the link idle and open does not wait, so no limit applies.
+        if busy || self.is_closed(now) {
+            if self.is_full(packet.size) && !(self.limit.drop_head && self.make_room(cx, packet.size)) {
+                return cx.drop(*packet, DropReason::QueueFull);
+            }
+            let waiting = (self.slots.len() - self.started) as usize;
+            if waiting >= MOST_LOAD && packet.flags.has(Flags::VIRTUAL) {
+                return cx.drop(*packet, DropReason::QueueFull);
+            }
         }
         let waiting = self.slots.len() - self.started;
-        if packet.flags.has(Flags::VIRTUAL) && waiting as usize >= MOST_LOAD {
-            return cx.drop(*packet, DropReason::QueueFull);
-        }
         let start = self.join(now, packet);
-        // If the link is closed for good, the queueing delay is unknown.
+        self.joined(cx, start, packet, waiting);
+    }
+
+    /// Counts and records a packet that joined the queue behind `waiting` others and starts at `start`.
+    #[inline(always)]
+    fn joined(&self, cx: &mut Cx<'_>, start: Time, packet: &Packet, waiting: u32) {
+        let now = cx.now();
+        // The delay behind a link that is closed for good is unknown.
         if packet.flags.has(Flags::DATA)
             && !start.is_never()
             && let Some(ledger) = cx.ledger(packet)
@@ -467,17 +435,27 @@ impl Link {
             self.waiting_bytes += u64::from(packet.size);
             (self.next_start, self.next_size) = (start, packet.size);
         }
-        if self.slots.len() == 0 {
-            self.front = arrival;
-        }
-        self.slots.push_back(Slot { arrival, start, packet: *packet });
+        self.append(start, arrival, packet);
         if doomed && let Some(slot) = self.slots.get_mut(self.slots.len() - 1) {
             slot.doom(true);
         }
         start
     }
 
-    /// End of a packet's transmission, or its drop time at a gate.
+    /// Writes a packet behind the last one.
+    #[inline(always)]
+    fn append(&mut self, start: Time, arrival: Time, packet: &Packet) {
+        if self.slots.len() == 0 {
+            self.front = arrival;
+        }
+        if let Some(slot) = self.slots.push_place() {
+            // Field by field, so that the packet is copied once.
+            (slot.arrival, slot.start) = (arrival, start);
+            slot.packet = *packet;
+        }
+    }
+
+    /// End of a packet's transmission.
     fn end_of(&self, slot: &Slot) -> Time {
         if slot.is_doomed() || slot.arrival.is_never() { slot.arrival } else { slot.arrival - self.delay }
     }
@@ -539,12 +517,13 @@ impl Element for Link {
         self.take(cx, &packet);
     }
 
-    // The packet is read through the reference and copied once, into its slot: reading a field right after a
-    // field-wise copy would stall on the store.
-    #[inline]
+    // The packet is read in place and copied once, into its slot: reading a field right after a field-wise
+    // copy would stall on the store.
+    #[inline(always)] // part of the network's loop
     fn arrive(&mut self, cx: &mut Cx<'_>, _port: Port, packet: &Packet) -> Time {
+        let before = self.front;
         self.take(cx, packet);
-        self.next_wake()
+        if self.front < before { self.front } else { Time::NEVER }
     }
 
     #[inline(always)]

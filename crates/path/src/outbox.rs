@@ -21,6 +21,11 @@ pub(crate) struct Parcel {
 
 const _: () = assert!(size_of::<Parcel>() == 64);
 
+impl Parcel {
+    /// Empty placeholder parcel.
+    pub(crate) const NONE: Parcel = Parcel { packet: Packet::NONE, to: ElementId(0), port: 0 };
+}
+
 /// Packets in the order of sending.
 #[derive(Default)]
 pub(crate) struct Outbox {
@@ -32,21 +37,18 @@ pub(crate) struct Outbox {
 impl Outbox {
     #[inline(always)]
     pub(crate) fn push(&mut self, packet: &Packet, to: ElementId, port: u32) {
-        if self.len == self.room.len() {
-            self.grow();
-        }
-        if let Some(parcel) = self.room.get_mut(self.len) {
-            parcel.packet = *packet;
-            (parcel.to, parcel.port) = (to, port);
-            self.len += 1;
-        }
+        let Some(parcel) = self.room.get_mut(self.len) else { return self.push_more(packet, to, port) };
+        parcel.packet = *packet;
+        (parcel.to, parcel.port) = (to, port);
+        self.len += 1;
     }
 
+    /// [`Self::push`] beyond the memory, which grows.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self) {
-        let parcel = Parcel { packet: Packet::NONE, to: ElementId(0), port: 0 };
-        self.room.resize(2 * self.room.len() + 2, parcel);
+    fn push_more(&mut self, packet: &Packet, to: ElementId, port: u32) {
+        self.room.resize(2 * self.room.len() + 2, Parcel { packet: *packet, to, port });
+        self.len += 1;
     }
 
     #[inline]

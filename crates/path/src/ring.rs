@@ -15,7 +15,7 @@ pub(crate) struct Ring<T> {
 /// Minimum number of places in use, after the first item.
 const LEAST: u32 = 4;
 
-impl<T: Copy> Ring<T> {
+impl<T: Copy + Default> Ring<T> {
     /// An empty ring without memory.
     pub(crate) fn new() -> Self {
         Ring { room: Box::default(), head: 0, len: 0, size: 0 }
@@ -44,16 +44,16 @@ impl<T: Copy> Ring<T> {
         if i < self.len { self.room.get_mut(place) } else { None }
     }
 
+    /// Adds an item at the back, which the caller writes into its place; until then it is any earlier one. Always
+    /// `Some`.
     #[inline(always)]
-    pub(crate) fn push_back(&mut self, item: T) {
+    pub(crate) fn push_place(&mut self) -> Option<&mut T> {
         if self.len == self.size {
-            self.grow(item);
+            self.grow();
         }
         let place = self.place(self.len);
-        if let Some(free) = self.room.get_mut(place) {
-            *free = item;
-            self.len += 1;
-        }
+        self.len += 1;
+        self.room.get_mut(place)
     }
 
     /// Removes the front item. A ring that becomes empty continues with few places, which are in the cache.
@@ -83,7 +83,7 @@ impl<T: Copy> Ring<T> {
 
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, filling: T) {
+    fn grow(&mut self) {
         if let Some(used) = self.room.get_mut(..self.size as usize) {
             used.rotate_left(self.head as usize);
         }
@@ -91,7 +91,7 @@ impl<T: Copy> Ring<T> {
         self.size = (2 * self.size).max(LEAST);
         if self.size as usize > self.room.len() {
             let mut room = std::mem::take(&mut self.room).into_vec();
-            room.resize(self.size as usize, filling);
+            room.resize(self.size as usize, T::default());
             self.room = room.into_boxed_slice();
         }
     }
@@ -111,6 +111,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::VecDeque;
+
+    impl<T: Copy + Default> Ring<T> {
+        fn push_back(&mut self, item: T) {
+            *self.push_place().unwrap() = item;
+        }
+    }
 
     #[test]
     fn places_in_use_follow_the_items() {

@@ -7,6 +7,9 @@
 //! Each entry is a single number, its key: the time, with the place in the line in its lowest bits. The least
 //! key thus gives time and place, and at equal times the leftmost entry wins.
 //!
+//! Keys are compared as floating-point numbers with the same bits, which for positive normal numbers sort like
+//! integers. The least of two takes one instruction of a processor then, and two as integers.
+//!
 //! Ties go to the element with the smaller number, which the builder assigns downstream first
 //! (`docs/adr/0002-engine.md`). With a shuffle seed ties are broken by hash, to test that results do not
 //! depend on them.
@@ -19,11 +22,12 @@ use base::rng::mix;
 pub struct Schedule {
     /// Keys of the elements, eight to a line.
     elements: Vec<Keys>,
-    /// Lines of winners, level by level, lowest level first; the last line is the root.
+    /// Lines of winners, in the order of a heap: the root first, the lines below line `n` from `8 n + 1` on.
     above: Vec<Above>,
-    /// Start of each level in `above`.
-    levels: Vec<usize>,
-    /// Time of the earliest wake-up, nanoseconds, and its element.
+    /// Number of the first line of elements in that order, after all lines that the levels above could have.
+    first: usize,
+    /// Lines in use on each level above the elements, lowest level first.
+    widths: Vec<usize>,
     winner: (u64, u32),
     /// Whether there are at most [`FEW`] elements, as for one connection over one hop, the most common case. The
     /// winner is then found without the tree.
@@ -35,7 +39,7 @@ pub struct Schedule {
 /// A line of eight keys.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
-struct Keys([u64; WIDTH]);
+struct Keys([f64; WIDTH]);
 
 /// A line of winners, each with its element number.
 #[derive(Debug, Clone, Copy)]
@@ -50,20 +54,40 @@ const WIDTH: usize = 8;
 const PLACE: u64 = WIDTH as u64 - 1;
 /// Maximum number of elements without the tree.
 const FEW: usize = 4;
-/// Largest time in a key, nanoseconds (73 years); later times count as never.
-const NEVER: u64 = u64::MAX / WIDTH as u64;
+/// Key of time 0 at place 0: the bits of the least normal number. Smaller ones are denormal, and compare as zero
+/// in a process that asks for that.
+const ZERO: u64 = f64::MIN_POSITIVE.to_bits();
+/// Largest time that a key holds, 36 years; later times count as never.
+const NEVER: u64 = (f64::MAX.to_bits() - ZERO) / WIDTH as u64;
 
 /// Key of time `t` at place `k`.
 #[inline(always)]
-fn key(t: Time, k: usize) -> u64 {
-    t.as_nanos().min(NEVER) * WIDTH as u64 + k as u64
+fn key(t: Time, k: usize) -> f64 {
+    f64::from_bits(t.as_nanos().min(NEVER) * WIDTH as u64 + (ZERO + k as u64))
 }
 
-/// Time of a key.
+/// Nanoseconds of a key; [`NEVER`] if there is no time.
 #[inline(always)]
-fn time_of(key: u64) -> Time {
-    let t = key / WIDTH as u64;
-    if t == NEVER { Time::NEVER } else { Time::from_nanos(t) }
+fn nanos_of(key: f64) -> u64 {
+    (key.to_bits() - ZERO) / WIDTH as u64
+}
+
+/// Place of a key in its line.
+#[inline(always)]
+fn place_of(key: f64) -> usize {
+    (key.to_bits() & PLACE) as usize
+}
+
+/// The time of a key, at place `k`.
+#[inline(always)]
+fn moved(key: f64, k: usize) -> f64 {
+    f64::from_bits(key.to_bits() & !PLACE | k as u64)
+}
+
+/// The smaller number. Unlike [`f64::min`] it is undefined for NaN, which no key is, and one instruction.
+#[inline(always)]
+fn less(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
 }
 
 impl Keys {
@@ -72,41 +96,46 @@ impl Keys {
         Keys(std::array::from_fn(|k| key(Time::NEVER, k)))
     }
 
-    /// Least key.
+    /// Least key. One after the other: compilers read a tree of comparisons in words wider than a key, which
+    /// have to wait for the key stored just before.
     #[inline(always)]
-    fn least(&self) -> u64 {
-        let [a, b, c, d, e, f, g, h] = self.0;
-        (a.min(b).min(c.min(d))).min(e.min(f).min(g.min(h)))
+    fn least(&self) -> f64 {
+        let [first, others @ ..] = self.0;
+        others.into_iter().fold(first, less)
     }
 
     /// Least of the first [`FEW`] keys.
     #[inline(always)]
-    fn least_of_few(&self) -> u64 {
+    fn least_of_few(&self) -> f64 {
         let [a, b, c, d, ..] = self.0;
-        a.min(b).min(c.min(d))
+        less(less(less(a, b), c), d)
     }
 }
 
 impl Schedule {
     /// A schedule without wake-ups for `elements` elements.
     pub fn new(elements: usize) -> Self {
-        let mut above = Vec::new();
-        let mut levels = Vec::new();
         let lines = elements.max(1).div_ceil(WIDTH);
-        // Number of elements below each place of a line.
-        let (mut width, mut span) = (lines, WIDTH);
-        while width > 1 {
-            width = width.div_ceil(WIDTH);
-            levels.push(above.len());
-            let first = |line: usize, k: usize| ((line * WIDTH + k) * span) as u32;
-            let line = |line| Above { keys: Keys::idle(), who: std::array::from_fn(|k| first(line, k)) };
-            above.extend((0..width).map(line));
-            span *= WIDTH;
+        let mut widths = Vec::new();
+        while let width @ 2.. = widths.last().copied().unwrap_or(lines) {
+            widths.push(width.div_ceil(WIDTH));
+        }
+        let (mut above, mut first) = (Vec::new(), 0);
+        for (level, &width) in widths.iter().enumerate().rev() {
+            // Number of elements below each place of a line.
+            let span = WIDTH.pow(level as u32 + 1);
+            let who = |line: usize, k: usize| ((line * WIDTH + k) * span) as u32;
+            let line = |line| Above { keys: Keys::idle(), who: std::array::from_fn(|k| who(line, k)) };
+            // Levels above the lowest one are complete, whether or not there are elements below.
+            let complete = WIDTH.pow((widths.len() - 1 - level) as u32);
+            above.extend((0..if level > 0 { complete } else { width }).map(line));
+            first += complete;
         }
         Schedule {
             elements: vec![Keys::idle(); lines],
             above,
-            levels,
+            first,
+            widths,
             winner: (NEVER, 0),
             few: elements <= FEW,
             shuffle: None,
@@ -121,67 +150,73 @@ impl Schedule {
     /// Wake-up of element `i`; [`Time::NEVER`] if none.
     #[inline]
     pub fn pending(&self, i: usize) -> Time {
-        time_of(self.elements[i / WIDTH].0[i % WIDTH])
+        let t = nanos_of(self.elements[i / WIDTH].0[i % WIDTH]);
+        if t == NEVER { Time::NEVER } else { Time::from_nanos(t) }
     }
 
     /// Sets the wake-up of element `i` to `t`, earlier or later than before.
-    #[inline]
+    #[inline(always)] // part of the network's loop
     pub fn set(&mut self, i: usize, t: Time) {
         if self.few
             && let Some(line) = self.elements.first_mut()
         {
             line.0[i % FEW] = key(t, i % FEW);
             let least = line.least_of_few();
-            self.winner = (least / WIDTH as u64, (least & PLACE) as u32);
+            self.winner = (nanos_of(least), place_of(least) as u32);
             return;
         }
         self.set_in_tree(i, t);
     }
 
-    #[inline]
+    #[inline(always)]
     fn set_in_tree(&mut self, i: usize, t: Time) {
-        let (mut at, k) = (i / WIDTH, i % WIDTH);
+        let (at, k) = (i / WIDTH, i % WIDTH);
         let Some(line) = self.elements.get_mut(at) else { return };
         line.0[k] = key(t, k);
         let mut least = line.least();
-        let mut who = ((i - k) as u64 + (least & PLACE)) as u32;
-        // The element may have been the winner of each line on its path to the root, so all are recomputed.
-        for &level in &self.levels {
+        let mut who = (i - k + place_of(least)) as u32;
+        let mut at = self.first + at;
+        // The element that ran had won every line on its path, so all of them are recomputed.
+        while at > 0 {
+            at -= 1;
             let k = at % WIDTH;
             at /= WIDTH;
-            let Some(line) = self.above.get_mut(level + at) else { return };
-            line.keys.0[k] = least & !PLACE | k as u64;
+            let Some(line) = self.above.get_mut(at) else { return };
+            line.keys.0[k] = moved(least, k);
             line.who[k] = who;
             least = line.keys.least();
-            who = line.who[(least & PLACE) as usize];
+            who = line.who[place_of(least)];
         }
-        self.winner = (least / WIDTH as u64, who);
+        self.winner = (nanos_of(least), who);
     }
 
     /// Sets the wake-up of element `i` to `t` if that is earlier than before. A later time is not stored: the element
     /// runs at the earlier time and is queried again. This is cheaper than a change for each restart of a timer.
     #[inline]
     pub fn no_later(&mut self, i: usize, t: Time) {
-        let (mut at, k) = (i / WIDTH, i % WIDTH);
+        let (at, k) = (i / WIDTH, i % WIDTH);
         let new = key(t, k);
         let Some(line) = self.elements.get_mut(at) else { return };
         if new >= line.0[k] {
             return;
         }
         line.0[k] = new;
-        // The new key is smaller than before, so a comparison with the stored winners suffices.
-        let (t, who) = (new / WIDTH as u64, i as u32);
-        for &level in &self.levels {
+        // The new key is smaller than before, so comparing with the stored winners suffices; no line is
+        // searched.
+        let who = i as u32;
+        let mut at = self.first + at;
+        while at > 0 {
+            at -= 1;
             let k = at % WIDTH;
             at /= WIDTH;
-            let Some(line) = self.above.get_mut(level + at) else { return };
-            let new = t * WIDTH as u64 + k as u64;
-            if (line.keys.0[k], line.who[k]) <= (new, who) {
+            let Some(line) = self.above.get_mut(at) else { return };
+            let new = moved(new, k);
+            if line.keys.0[k] < new || line.keys.0[k] == new && line.who[k] <= who {
                 return;
             }
             (line.keys.0[k], line.who[k]) = (new, who);
         }
-        self.winner = self.winner.min((t, who));
+        self.winner = self.winner.min((nanos_of(new), who));
     }
 
     /// Time of the earliest wake-up, and number of its element.
@@ -198,17 +233,20 @@ impl Schedule {
     /// One of the elements with the earliest time `t`, chosen by hash.
     #[cold]
     fn shuffled(&self, t: u64) -> usize {
-        // Lines are numbered from the lines of elements up to the root.
-        let below = self.elements.len();
+        // For the hash, lines are numbered from those of the elements up to the root.
+        let mut number = self.elements.len() + self.widths.iter().sum::<usize>();
+        // Lines before those of a level, in the order of a heap.
+        let mut before = 0;
         let mut at = 0;
-        for level in self.levels.iter().rev().map(|level| below + level).chain([0]) {
-            let line = level + at;
-            let keys =
-                line.checked_sub(below).map_or_else(|| self.elements[line], |line| self.above[line].keys);
-            let hash = mix(self.shuffle.unwrap_or_default() ^ mix(t ^ mix(line as u64)));
-            let tied = || (0..WIDTH).filter(|&k| keys.0[k] / WIDTH as u64 == t);
+        for level in (0..=self.widths.len()).rev() {
+            let width = level.checked_sub(1).map_or(self.elements.len(), |above| self.widths[above]);
+            number -= width;
+            let keys = if level > 0 { self.above[before + at].keys } else { self.elements[at] };
+            let hash = mix(self.shuffle.unwrap_or_default() ^ mix(t ^ mix((number + at) as u64)));
+            let tied = || (0..WIDTH).filter(|&k| nanos_of(keys.0[k]) == t);
             let chosen = hash as usize % tied().count();
             at = at * WIDTH + tied().nth(chosen).unwrap_or_default();
+            before = before * WIDTH + 1;
         }
         at
     }
@@ -218,6 +256,25 @@ impl Schedule {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn keys_sort_like_times_and_are_normal_numbers() {
+        let times = [0, 1, 1 << 40, 1 << 53, NEVER - 1, NEVER];
+        for (k, t) in (0..WIDTH).flat_map(|k| times.map(|t| (k, t))) {
+            let this = key(Time::from_nanos(t), k);
+            assert!(this.is_normal() && (nanos_of(this), place_of(this)) == (t, k));
+            assert!(t == 0 || key(Time::from_nanos(t - 1), WIDTH - 1) < this);
+        }
+    }
+
+    #[test]
+    fn times_beyond_the_largest_key_count_as_never() {
+        let mut schedule = Schedule::new(9);
+        schedule.set(8, Time::from_nanos(NEVER));
+        assert_eq!((schedule.first(), schedule.pending(8)), (None, Time::NEVER));
+        schedule.no_later(8, Time::from_nanos(NEVER - 1));
+        assert_eq!(schedule.first(), Some((Time::from_nanos(NEVER - 1), 8)));
+    }
 
     proptest! {
         /// The first wake-up agrees with a linear search of a list.

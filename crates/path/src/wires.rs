@@ -7,8 +7,8 @@
 use crate::element::{ElementId, Port};
 use base::packet::Packet;
 
-/// Target of an output port: element and its input port. For a port without a wire, [`NOBODY`] and the number of
-/// the sender. For a static table, its number and [`TABLE`].
+/// End of a wire: target element and its input port. Without a wire: [`NOBODY`] and the sender. For a table:
+/// its start in [`Wires::routes`] and [`TABLE`].
 pub(crate) type PortEnd = (ElementId, u32);
 
 /// Value of the input port in a [`PortEnd`] that refers to a static table.
@@ -26,10 +26,11 @@ pub(crate) struct Wires {
     ends: Vec<PortEnd>,
     /// Start of each element's other ports in `ends`, and at last the length of `ends`.
     others: Vec<u32>,
-    /// Start of each static table in `routes`, and its element; at last the length of `routes`.
-    tables: Vec<(u32, ElementId)>,
-    /// Final targets behind each static table, by [`Packet::ledger`]; table after table.
+    /// Final targets of packets that enter a table, by [`Packet::ledger`]; table after table, each as long as the
+    /// longest one and one entry more, which is for packets beyond the tables.
     routes: Vec<PortEnd>,
+    /// Entries of the longest table.
+    longest: usize,
 }
 
 /// Output ports of a static forwarding element, by [`Packet::ledger`].
@@ -69,7 +70,8 @@ impl Wires {
 
     /// Computes `tables` and `routes`, and lets wires to a static table refer to its number.
     fn lay_tables(&mut self, tables: &[(ElementId, Table<'_>)]) {
-        (self.tables, self.routes) = (Vec::new(), Vec::new());
+        self.routes.clear();
+        self.longest = tables.iter().map(|(_, table)| table.len()).max().unwrap_or(0);
         let elements = self.others.len() - 1;
         let mut numbers = vec![None; elements];
         for (t, (owner, _)) in tables.iter().enumerate() {
@@ -77,7 +79,6 @@ impl Wires {
         }
         let table_of = |id: ElementId| numbers.get(id.0 as usize).copied().flatten();
         for (owner, table) in tables {
-            self.tables.push((self.routes.len() as u32, *owner));
             for ledger in 0..table.len() {
                 // Each table is followed once at most: tables in a loop would forward for ever at one time.
                 let mut end = (*owner, 0);
@@ -90,11 +91,12 @@ impl Wires {
                 }
                 self.routes.push(end);
             }
+            let beyond = self.longest + 1 - table.len();
+            self.routes.extend(std::iter::repeat_n((NOBODY, owner.0), beyond));
         }
-        self.tables.push((self.routes.len() as u32, NOBODY));
         for end in &mut self.ends {
             if let Some(t) = table_of(end.0) {
-                *end = (ElementId(t as u32), TABLE);
+                *end = (ElementId((t * (self.longest + 1)) as u32), TABLE);
             }
         }
     }
@@ -106,11 +108,9 @@ impl Wires {
         if end.1 == TABLE { self.by_table(end.0.0 as usize, packet.ledger()) } else { end }
     }
 
-    #[inline]
-    fn by_table(&self, table: usize, ledger: usize) -> PortEnd {
-        let (first, owner) = self.tables[table];
-        let (at, past) = (first as usize + ledger, self.tables[table + 1].0 as usize);
-        if at < past { self.routes[at] } else { (NOBODY, owner.0) }
+    #[inline(always)]
+    fn by_table(&self, first: usize, ledger: usize) -> PortEnd {
+        self.routes[first + ledger.min(self.longest)]
     }
 
     /// Element that receives signals sent from `from` by port `out`; none if that is an element with a static table.
@@ -122,10 +122,12 @@ impl Wires {
     /// Target of port `out` of `from`, where a static table is not resolved.
     #[inline]
     pub(crate) fn end(&self, from: ElementId, out: Port) -> PortEnd {
+        if out.0 == 0 { self.ends[from.0 as usize] } else { self.other_end(from, out) }
+    }
+
+    #[cold]
+    fn other_end(&self, from: ElementId, out: Port) -> PortEnd {
         let i = from.0 as usize;
-        if out.0 == 0 {
-            return self.ends[i];
-        }
         let at = self.others[i] as usize + usize::from(out.0) - 1;
         if at < self.others[i + 1] as usize { self.ends[at] } else { (NOBODY, from.0) }
     }
