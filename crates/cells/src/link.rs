@@ -200,12 +200,6 @@ impl Link {
 }
 
 impl Soft {
-    /// Whether no transmission is stored.
-    #[inline]
-    pub(crate) fn is_empty(self) -> bool {
-        self.units == 0
-    }
-
     /// Adds a transmission; returns the row of thresholds and the number of transmissions that it counts. A
     /// retransmission with two RLC blocks, or of one sent first beside another, counts with units of 612 bits.
     #[inline(always)]

@@ -37,14 +37,13 @@ impl Cells {
         black_box(sum);
     }
 
-    /// Prefetches the state used by the decision on blocks: receiver, soft bits, quality, counters.
+    /// Prefetches the state used by the decision on blocks: receiver, quality, counters.
     pub(crate) fn prefetch_ends(&self, way: usize, blocks: &[BlockOnAir]) {
         let mut sum = 0;
         for on in blocks {
-            let (m, bsn) = (on.mobile as usize, on.block.first.bsn);
+            let m = on.mobile as usize;
             let w = &self.ways[m][way];
-            let soft = w.soft[bsn as usize & (w.soft.len() - 1)];
-            sum += w.receiver.prefetch() + u64::from(soft.is_empty());
+            sum += w.receiver.prefetch();
             sum += u64::from(w.quality.blocks()) + self.meter.mobiles[m].ways[way].blocks;
         }
         black_box(sum);

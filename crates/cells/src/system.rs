@@ -81,7 +81,7 @@ pub struct Cells {
     pub(crate) seed: u64,
     pub(crate) observe: Observe,
     pub(crate) records: Records,
-    /// Lists of blocks on the air, kept for their capacity.
+    /// Places for the blocks on the air, one for each timeslot of each cell.
     pub(crate) on_air: [Vec<BlockOnAir>; 2],
     /// Reception of the blocks on the air.
     pub(crate) met: Vec<Reception>,
@@ -133,7 +133,7 @@ impl Cells {
             seed: bits,
             observe: plan.observe,
             records: Records::default(),
-            on_air: Default::default(),
+            on_air: [DOWN, UP].map(|_| vec![BlockOnAir::EMPTY; layout.cells() * mac.slots as usize]),
             met: Vec::new(),
             bursts: Vec::new(),
             rules: Rules::new(&config),

@@ -86,6 +86,10 @@ pub(crate) struct BlockOnAir {
 }
 
 impl BlockOnAir {
+    /// Place for a block.
+    pub(crate) const EMPTY: BlockOnAir =
+        BlockOnAir { cell: 0, slot: 0, mobile: 0, power: 0.0, block: RadioBlock::EMPTY };
+
     /// The same block as the uplink of the medium knows it.
     #[inline]
     fn uplink(&self) -> UpBlock {
@@ -113,16 +117,16 @@ impl Cells {
         }
         self.medium.clear(&self.layout, now);
         let mut air = std::mem::take(&mut self.on_air);
-        self.choose::<DOWN>(now, &mut air[DOWN]);
-        self.choose::<UP>(now, &mut air[UP]);
-        self.receive::<DOWN>(now, &mut air[DOWN]);
-        self.receive::<UP>(now, &mut air[UP]);
+        let down = self.choose::<DOWN>(now, &mut air[DOWN]);
+        let up = self.choose::<UP>(now, &mut air[UP]);
+        self.receive::<DOWN>(now, &air[DOWN][..down]);
+        self.receive::<UP>(now, &air[UP][..up]);
         self.on_air = air;
     }
 
-    /// Reception of all blocks of a direction, which ends their time on the air. All are measured before the first
-    /// decision, so that branches on draws do not delay memory accesses of the next block.
-    fn receive<const WAY: usize>(&mut self, now: Tick, air: &mut Vec<BlockOnAir>) {
+    /// Reception of all blocks of a direction. All are measured before the first decision, so that branches on draws do
+    /// not delay memory accesses of the next block.
+    fn receive<const WAY: usize>(&mut self, now: Tick, air: &[BlockOnAir]) {
         self.meet::<WAY>(now, air);
         let (met, bursts) = (std::mem::take(&mut self.met), std::mem::take(&mut self.bursts));
         let mut ahead = air.chunks(BATCH).skip(1);
@@ -139,7 +143,6 @@ impl Cells {
                 }
             }
         }
-        air.clear();
         (self.met, self.bursts) = (met, bursts);
     }
 
@@ -265,9 +268,10 @@ impl Cells {
         }
     }
 
-    /// First pass: block of each cell on each timeslot.
-    fn choose<const WAY: usize>(&mut self, now: Tick, air: &mut Vec<BlockOnAir>) {
+    /// First pass: block of each cell on each timeslot. `air` has a place for each; returns the number of blocks.
+    fn choose<const WAY: usize>(&mut self, now: Tick, air: &mut [BlockOnAir]) -> usize {
         let Rules { back_off, bsc_octets, .. } = self.rules;
+        let mut count = 0;
         let all = (1_u128 << self.config.mac.slots) - 1;
         for cell in 0..self.slots.len() {
             self.prefetch_cell(WAY, cell + 1);
@@ -283,9 +287,14 @@ impl Cells {
                 let Some(mobile) = turns.next(slot, |m| ways[m as usize][WAY].ready()) else { continue };
                 let w = &mut self.ways[mobile as usize][WAY];
                 let (scheme, preempts) = (w.scheme, w.preempts());
-                let Some(block) = w.sender.next(now, scheme, preempts) else { continue };
-                let psk8 = block.scheme.properties().modulation == Modulation::Psk8;
+                let Some(on) = air.get_mut(count) else { return count };
+                if !w.sender.next_into(now, scheme, preempts, &mut on.block) {
+                    continue;
+                }
+                let psk8 = on.block.scheme.properties().modulation == Modulation::Psk8;
                 let power = w.power * if psk8 { back_off } else { 1.0 };
+                (on.cell, on.slot, on.mobile, on.power) = (cell as u32, slot as u32, mobile, power);
+                count += 1;
                 if WAY == DOWN {
                     self.medium.send_down(&self.layout, cell, slot, power);
                     if w.sender.feed.waiting() < bsc_octets {
@@ -294,9 +303,9 @@ impl Cells {
                 } else {
                     self.medium.send_up(&self.layout, slot, UpBlock { mobile, cell: cell as u32, power });
                 }
-                air.push(BlockOnAir { cell: cell as u32, slot: slot as u32, mobile, power, block });
             }
         }
+        count
     }
 
     /// Second pass: reception of each radio block.
@@ -509,11 +518,11 @@ impl Law<'_> {
             return self.decoded(scheme, &mut Soft::default(), second);
         }
         let at = rlc.bsn as usize & (w.soft.len() - 1);
-        let soft = &mut w.soft[at];
-        if rlc.attempt == 0 {
-            *soft = Soft::default();
-        }
-        self.decoded(rlc.first_scheme, soft, second)
+        // Soft bits of a new block are written and not read: no wait for the cache.
+        let mut soft = if rlc.attempt == 0 { Soft::default() } else { w.soft[at] };
+        let decoded = self.decoded(rlc.first_scheme, &mut soft, second);
+        w.soft[at] = soft;
+        decoded
     }
 
     #[inline(always)]
