@@ -423,7 +423,10 @@ mod tests {
             let air = Air { sinr };
             let heard = link.heard(&air);
             let x = link.quality(&heard);
-            quality.block(x, db as f32, crate::adaptation::Forget::new(0.002));
+            quality.block(
+                &crate::adaptation::measured(x, db as f32, mean),
+                crate::adaptation::Forget::new(0.002),
+            );
             if !link.header(&air, scheme, x, mix(16 * i + 10)) {
                 continue;
             }

@@ -4,7 +4,7 @@
 //! First every cell selects its blocks, so that all powers are known; then every block is decoded. Results do
 //! not depend on the order of cells. Draws are keyed by (seed, tick, cell, slot, direction).
 
-use crate::adaptation::Forget;
+use crate::adaptation::{Forget, measured};
 use crate::air::{Medium, UpBlock};
 use crate::config::{Config, Interface};
 use crate::direction::{DOWN, DirectionState, Event, Tbf, UP};
@@ -26,13 +26,27 @@ use radio::tdma::{BLOCKS_PER_SECOND, Tick, ticks};
 /// Reception of a radio block.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Reception {
-    /// Mean SINR without modulation errors, as a ratio.
-    mean: f32,
-    /// Mean SINR in dB.
-    ci: f32,
+    /// Quality, its square, and the mean SINR without modulation errors, in dB and as a ratio.
+    measured: [f32; 4],
     /// Bin of the SINR in the counters.
     bin: u32,
-    quality: f32,
+}
+
+impl Reception {
+    #[inline(always)]
+    fn quality(&self) -> f32 {
+        self.measured[0]
+    }
+    /// Mean SINR, dB.
+    #[inline(always)]
+    fn ci(&self) -> f32 {
+        self.measured[2]
+    }
+    /// Mean SINR as a ratio.
+    #[inline(always)]
+    fn mean(&self) -> f32 {
+        self.measured[3]
+    }
 }
 
 /// Reception of the bursts of a radio block.
@@ -160,22 +174,23 @@ impl Cells {
     }
 
     fn events(&mut self, now: Tick) {
-        let mut list = self.wheel.take(now);
-        for event in list.drain(..) {
-            match event {
+        let list = self.wheel.take(now);
+        self.prefetch_reports(&list);
+        for event in &list {
+            match *event {
                 Event::Started { mobile, way, generation } => {
                     let w = &self.ways[mobile as usize][usize::from(way)];
                     if w.generation == generation && w.tbf == Tbf::Starting {
                         self.admit(mobile as usize, usize::from(way), now);
                     }
                 }
-                Event::Report { mobile, way, generation, report, quality } => {
+                Event::Report { mobile, way, generation, ref report, quality } => {
                     let (m, way) = (mobile as usize, usize::from(way));
                     if self.ways[m][way].generation != generation {
                         continue;
                     }
                     self.ways[m][way].reports -= 1;
-                    self.ways[m][way].sender.on_report(&report, now);
+                    self.ways[m][way].sender.on_report(report, now);
                     self.adapt(m, way, quality);
                     self.end_or_hold(m, way, now);
                 }
@@ -229,6 +244,7 @@ impl Cells {
     /// Measurements of all mobiles.
     fn measure(&mut self, cx: &mut Cx<'_>, now: Tick) {
         for m in 0..self.ways.len() {
+            self.motion.prefetch(&self.shadow, m + 2);
             let from = self.motion.serving[m];
             if let Some(to) = self.motion.measure(&self.layout, &self.shadow, m, now)
                 && !self.outage[m]
@@ -343,7 +359,7 @@ impl Cells {
         sinr.iter_mut().for_each(|s| *s = self.link.capped(*s));
         let (bin, quality) = (Meter::bins(&ci), self.link.steady(&sinr));
         for (at, met) in met.iter_mut().enumerate() {
-            *met = Reception { mean: mean[at], ci: ci[at], bin: bin[at], quality: quality[at] };
+            *met = Reception { measured: measured(quality[at], ci[at], mean[at]), bin: bin[at] };
         }
         self.met.extend_from_slice(&met[..blocks.len()]);
     }
@@ -366,7 +382,7 @@ impl Cells {
         }
         let ci = decibels(&mean);
         let bin = Meter::bins(&ci);
-        let met = |at: usize| Reception { mean: mean[at], ci: ci[at], bin: bin[at], quality: quality[at] };
+        let met = |at: usize| Reception { measured: measured(quality[at], ci[at], mean[at]), bin: bin[at] };
         self.met.extend((0..blocks.len()).map(met));
     }
 
@@ -386,7 +402,7 @@ impl Cells {
             u64::from(now) << 24 | u64::from(on.cell) << 8 | (on.slot << 1) as u64 | WAY as u64,
         );
         let w = &mut self.ways[m][WAY];
-        w.quality.block(met.quality, met.ci, self.rules.forget);
+        w.quality.block(&met.measured, self.rules.forget);
         let law =
             Law { link: &self.link, medium: &self.medium, layout: &self.layout, now, on, met, bursts, hash };
         let heard = law.header();
@@ -415,7 +431,7 @@ impl Cells {
         self.meter.slots[WAY][at] += 1;
         self.meter.slot_octets[WAY][at] += fresh * u64::from(on.block.scheme.payload());
         self.meter.radio[WAY][met.bin as usize].count(on.block.scheme, sent, lost);
-        self.meter.mobiles[m].ways[WAY].count(met.ci, sent, lost);
+        self.meter.mobiles[m].ways[WAY].count(met.ci(), sent, lost);
         self.meter.cells[cell].count(WAY, sent, lost);
     }
 
@@ -431,7 +447,7 @@ impl Cells {
     ) {
         for arrived in arrived.into_iter().flatten() {
             let (scheme, arrived) = (on.block.scheme, arrived == 1);
-            let block = RadioEvent::Block { way, scheme, ci_db: met.ci, arrived };
+            let block = RadioEvent::Block { way, scheme, ci_db: met.ci(), arrived };
             self.records.events.push((radio::tdma::start_of(now), block));
         }
     }
@@ -481,7 +497,7 @@ impl Law<'_> {
     #[inline(always)]
     fn header(&self) -> bool {
         match self.bursts {
-            Some(b) => self.link.header(&b.air, self.on.block.scheme, self.met.quality, self.hash),
+            Some(b) => self.link.header(&b.air, self.on.block.scheme, self.met.quality(), self.hash),
             None => true,
         }
     }
@@ -534,7 +550,7 @@ impl Law<'_> {
         }
         let (m, cell) = (self.on.mobile as usize, self.on.cell as usize);
         let draw = self.medium.draw(self.layout, m, cell, self.now, hash << 28);
-        self.link.data_average((met.mean, met.ci), scheme, first, soft, draw)
+        self.link.data_average((met.mean(), met.ci()), scheme, first, soft, draw)
     }
 }
 

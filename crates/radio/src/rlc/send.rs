@@ -283,6 +283,13 @@ impl<T: Copy> Sender<T> {
     pub fn prefetch(&self) -> u64 {
         u64::from(self.vs) + self.feed.prefetch()
     }
+    /// Reads what [`Sender::on_report`] uses, so that it is in the cache; the value has no meaning.
+    #[inline]
+    pub fn prefetch_report(&self, report: &Report) -> u64 {
+        let at = self.index(report.complete) / 64;
+        let state = u64::from(self.states[self.place(report.complete)].sent);
+        self.pending.word(at) ^ self.missing.word(at) ^ state ^ self.feed.prefetch_front()
+    }
     /// V(S).
     #[inline]
     pub fn vs(&self) -> Bsn {
@@ -600,8 +607,10 @@ impl<T: Copy> Sender<T> {
         let complete = report.complete.min(end);
         let received = &report.received;
         let (pending, missing) = (&mut self.pending, &mut self.missing);
+        let mut known = self.missing_count;
         let mut acknowledge = |pending: &mut Bits, i: usize, bits: u64| {
             heard.acknowledged += (pending.word(i) & bits).count_ones();
+            known -= (missing.word(i) & bits).count_ones();
             *pending.word_mut(i) &= !bits;
             *missing.word_mut(i) &= !bits;
         };
@@ -611,7 +620,7 @@ impl<T: Copy> Sender<T> {
         if received.length() == pending.length() {
             words_in(self.mask, from, end, |i, mask| acknowledge(pending, i, mask & received.word(i)));
         }
-        self.missing_count = self.missing.count();
+        self.missing_count = known;
         let mut at = from;
         while let Some(b) = self.pending.first(at, end) {
             at = b + 1;
