@@ -72,7 +72,7 @@ pub(crate) struct Rules {
     slots: usize,
     report_delay: Tick,
     /// Octets that the BSC keeps for a mobile.
-    bsc_octets: u64,
+    pub(crate) bsc_octets: u64,
 }
 
 impl Rules {
