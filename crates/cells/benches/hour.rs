@@ -86,7 +86,8 @@ fn measure(case: &Case) -> Cost {
     if case.half {
         config.mobiles.truncate((case.users / 4) as usize);
     }
-    let load = Load::new(config.mobiles.len() as u32, if case.half { 6 } else { 12 }, 1500).answering();
+    let load =
+        Load::new(config.mobiles.len() as u32, if case.half { 6 } else { 12 }, 1500).answering().unrecorded();
     let begun = cpu();
     let (mut network, id, _) = start(config, load, 1);
     let setup = cpu() - begun;

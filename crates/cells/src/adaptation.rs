@@ -123,31 +123,28 @@ impl Forget {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Quality {
-    /// Mean of the quality, dB.
-    mean: f32,
-    /// Mean of the squared quality, dB squared.
-    square: f32,
-    /// Mean of the C/I, dB.
-    ci: f32,
-    /// Radio blocks averaged.
+    /// Averages of what [`measured`] gives.
+    average: [f32; 4],
     blocks: u32,
     /// Values of the last report: mean and standard deviation of the quality, mean C/I, all in dB.
     pub(crate) reported: Option<[f32; 3]>,
 }
 
-impl Quality {
-    pub(crate) const NEW: Quality = Quality { mean: 0.0, square: 0.0, ci: 0.0, blocks: 0, reported: None };
+/// Quality of a radio block, its square, C/I in dB and C/I as a ratio: four numbers, which fill a vector.
+#[inline(always)]
+pub(crate) fn measured(quality: f32, ci_db: f32, ci: f32) -> [f32; 4] {
+    [quality, quality * quality, ci_db, ci]
+}
 
-    /// Adds a radio block with quality `x` and C/I `ci`, both in dB.
-    #[inline]
-    pub(crate) fn block(&mut self, x: f32, ci: f32, forget: Forget) {
-        if self.blocks == 0 {
-            (self.mean, self.square, self.ci) = (x, x * x, ci);
-        } else {
-            let weight = forget.weight(self.blocks);
-            self.mean += weight * (x - self.mean);
-            self.square += weight * (x * x - self.square);
-            self.ci += weight * (ci - self.ci);
+impl Quality {
+    pub(crate) const NEW: Quality = Quality { average: [0.0; 4], blocks: 0, reported: None };
+
+    /// Adds a radio block. The first one has the weight 1 and replaces the zeros.
+    #[inline(always)]
+    pub(crate) fn block(&mut self, measured: &[f32; 4], forget: Forget) {
+        let weight = forget.weight(self.blocks);
+        for (average, x) in self.average.iter_mut().zip(measured) {
+            *average += weight * (x - *average);
         }
         self.blocks = self.blocks.saturating_add(1);
     }
@@ -160,14 +157,15 @@ impl Quality {
 
     /// Averaged C/I, dB; `None` before the first block.
     pub(crate) fn ci(&self) -> Option<f32> {
-        (self.blocks > 0).then_some(self.ci)
+        (self.blocks > 0).then_some(self.average[2])
     }
 
     /// Values of a report: mean and standard deviation of the quality, mean C/I, dB. The measurement error `error` dB
     /// is added to both means. `None` before the first block.
     pub(crate) fn report(&self, error: f32) -> Option<[f32; 3]> {
-        let spread = libm::sqrtf((self.square - self.mean * self.mean).max(0.0));
-        (self.blocks > 0).then_some([self.mean + error, spread, self.ci + error])
+        let [mean, square, ci, _] = self.average;
+        let spread = libm::sqrtf((square - mean * mean).max(0.0));
+        (self.blocks > 0).then_some([mean + error, spread, ci + error])
     }
 }
 

@@ -205,15 +205,8 @@ impl Link {
 }
 
 impl Soft {
-    /// Whether no transmission is stored.
-    #[inline]
-    pub(crate) fn is_empty(self) -> bool {
-        self.units == 0
-    }
-
-    /// Adds a transmission in `scheme` with its mutual information or C/I; `first` is the scheme of the block's
-    /// first transmission. Returns the index of the scheme whose thresholds apply, and the number of transmissions
-    /// combined.
+    /// Adds a transmission; returns the row of thresholds and the number of transmissions that it counts. A
+    /// retransmission with two RLC blocks, or of one sent first beside another, counts with units of 612 bits.
     #[inline(always)]
     fn add(&mut self, value: f32, scheme: Scheme, first: Scheme) -> (usize, u8) {
         let psk8 = scheme.properties().modulation == Modulation::Psk8;
@@ -436,7 +429,10 @@ mod tests {
             let air = Air { sinr };
             let heard = link.heard(&air);
             let x = link.quality(&heard);
-            quality.block(x, db as f32, crate::adaptation::Forget::new(0.002));
+            quality.block(
+                &crate::adaptation::measured(x, db as f32, mean),
+                crate::adaptation::Forget::new(0.002),
+            );
             if !link.header(&air, scheme, x, mix(16 * i + 10)) {
                 continue;
             }

@@ -12,6 +12,7 @@ use crate::rows::Gains;
 use crate::shadow::Shadow;
 use base::rng::{Seed, Stream};
 use radio::tdma::{Tick, ticks};
+use std::hint::black_box;
 
 /// Distance between possible turns, m (UMTS 30.03).
 const STRETCH: f32 = 20.0;
@@ -103,7 +104,8 @@ impl Motion {
             motion.streams.push(stream);
             motion.level(layout, shadow, m);
             motion.averages[m * stride..(m + 1) * stride].copy_from_slice(&motion.levels);
-            motion.serving[m] = motion.strongest(m, stride).0;
+            let level = motion.average(m, stride, 0.0);
+            motion.serving[m] = motion.strongest(m, stride, level);
             motion.candidate[m] = (motion.serving[m], 0);
         }
         motion
@@ -116,20 +118,36 @@ impl Motion {
         self.gains.set(m, &self.levels);
     }
 
-    /// The strongest cell by averaged level, and its averaged level.
-    fn strongest(&self, m: usize, stride: usize) -> (u32, f32) {
-        // First the maximum of each of eight columns, which compiles to vector code. Padding has level 0.
-        let row = &self.averages[m * stride..(m + 1) * stride];
+    /// Updates the averaged levels, with this weight of the present ones; returns the greatest average.
+    fn average(&mut self, m: usize, stride: usize, weight: f32) -> f32 {
+        // The maximum of each column of eight first, which is vector code; places without a cell hold 0.
+        let row = self.averages[m * stride..(m + 1) * stride].as_chunks_mut::<WIDTH>().0;
         let mut most = [0.0_f32; LANES];
-        for eight in row.as_chunks::<LANES>().0 {
-            for (most, x) in most.iter_mut().zip(eight) {
-                *most = if *x > *most { *x } else { *most };
+        for (averages, gains) in row.iter_mut().zip(self.gains.of(m)) {
+            let eights = averages.as_chunks_mut::<LANES>().0.iter_mut().zip(gains.0.as_chunks::<LANES>().0);
+            for (averages, gains) in eights {
+                for k in 0..LANES {
+                    averages[k] += weight * (gains[k] - averages[k]);
+                    most[k] = if averages[k] > most[k] { averages[k] } else { most[k] };
+                }
             }
         }
-        let level = most.into_iter().fold(0.0_f32, |a, b| if b > a { b } else { a });
+        most.into_iter().fold(0.0_f32, |a, b| if b > a { b } else { a })
+    }
+
+    /// The first cell with an averaged level of `level` or more.
+    fn strongest(&self, m: usize, stride: usize, level: f32) -> u32 {
+        let row = &self.averages[m * stride..(m + 1) * stride];
         let is_best = |(x, cell): (&f32, &Option<u32>)| if *x >= level { *cell } else { None };
-        let best = row.iter().zip(&self.cells).find_map(is_best).unwrap_or(0);
-        (best, level)
+        row.iter().zip(&self.cells).find_map(is_best).unwrap_or(0)
+    }
+
+    /// Reads the shadowing that the next measurement of a mobile needs, so that it is in the cache.
+    pub(crate) fn prefetch(&self, shadow: &Shadow, m: usize) {
+        let Some(moved) = self.moved.get(m) else { return };
+        if *moved + self.speeds[m] * self.period_s >= FRESH {
+            black_box(shadow.prefetch(self.places[m]));
+        }
     }
 
     /// Moves a mobile by the distance of one measurement period, with turns.
@@ -167,17 +185,15 @@ impl Motion {
             }
         }
         let stride = layout.stride();
-        let row = m * stride..(m + 1) * stride;
-        let weight = self.weight;
-        let averages = self.averages[row].as_chunks_mut::<WIDTH>().0;
-        for (averages, gains) in averages.iter_mut().zip(self.gains.of(m)) {
-            for (average, gain) in averages.iter_mut().zip(gains.0) {
-                *average += weight * (gain - *average);
-            }
-        }
-        let (best, level) = self.strongest(m, stride);
+        let level = self.average(m, stride, self.weight);
         let serving = self.serving[m];
         let own = self.averages[m * stride + layout.index(serving as usize)];
+        if own >= level && self.hysteresis > 1.0 {
+            // Nearly always: no other cell is stronger, whichever holds the level.
+            self.candidate[m] = (serving, now);
+            return None;
+        }
+        let best = self.strongest(m, stride, level);
         if best == serving || level < own * self.hysteresis {
             self.candidate[m] = (serving, now);
             return None;

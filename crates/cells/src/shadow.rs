@@ -58,7 +58,22 @@ impl Shadow {
         }
     }
 
-    /// Shadow fading of each site at a position, as a loss in dB.
+    /// Reads the lines of the fields that [`Shadow::at`] uses; the value has no meaning.
+    pub(crate) fn prefetch(&self, place: Place) -> f32 {
+        let (i, j) = ((place.u * self.scale) as usize, (place.v * self.scale) as usize);
+        let mut sum = 0.0;
+        for row in [j, j + 1] {
+            for column in [i, i + 1] {
+                let from = ((row % POINTS) * POINTS + column % POINTS) * self.width;
+                let fields = &self.fields[from..from + self.width];
+                // A line holds 16 numbers.
+                sum += fields.iter().step_by(16).sum::<f32>() + fields[self.width - 1];
+            }
+        }
+        sum
+    }
+
+    /// Shadow fading of each site at a position, dB of loss.
     pub fn at(&self, place: Place, into: &mut [f32]) {
         let (x, y) = (place.u * self.scale, place.v * self.scale);
         let (i, j) = (x as usize, y as usize);

@@ -86,7 +86,7 @@ pub struct Cells {
     pub(crate) seed: u64,
     pub(crate) observe: Observe,
     pub(crate) records: Records,
-    /// Radio blocks sent in the present block period, by direction; empty between ticks.
+    /// Places for the blocks on the air, one for each timeslot of each cell.
     pub(crate) on_air: [Vec<BlockOnAir>; 2],
     /// Buffer: reception of each radio block of a direction.
     pub(crate) met: Vec<Reception>,
@@ -138,7 +138,7 @@ impl Cells {
             seed: bits,
             observe: plan.observe,
             records: Records::default(),
-            on_air: Default::default(),
+            on_air: [DOWN, UP].map(|_| vec![BlockOnAir::EMPTY; layout.cells() * mac.slots as usize]),
             met: Vec::new(),
             bursts: Vec::new(),
             rules: Rules::new(&config),

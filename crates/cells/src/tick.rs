@@ -4,7 +4,7 @@
 //! First every cell selects its radio blocks, so that all transmitted powers are known; then every block is decoded.
 //! Results do not depend on the order of cells. Random draws are keyed by (seed, tick, cell, slot, direction).
 
-use crate::adaptation::Forget;
+use crate::adaptation::{Forget, measured};
 use crate::air::{Medium, UpBlock};
 use crate::config::{Config, Interface};
 use crate::direction::{DOWN, DirectionState, Event, Tbf, UP};
@@ -26,14 +26,27 @@ use radio::tdma::{BLOCKS_PER_SECOND, Tick, ticks};
 /// Reception of a radio block.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Reception {
-    /// Mean SINR (C/I) of the bursts without modulation errors, as a ratio.
-    mean: f32,
-    /// `mean` in dB.
-    ci: f32,
-    /// Histogram bin of `ci`.
+    /// Quality, its square, and the mean SINR without modulation errors, in dB and as a ratio.
+    measured: [f32; 4],
+    /// Bin of the SINR in the counters.
     bin: u32,
-    /// Effective SINR for quality reports, dB.
-    quality: f32,
+}
+
+impl Reception {
+    #[inline(always)]
+    fn quality(&self) -> f32 {
+        self.measured[0]
+    }
+    /// Mean SINR, dB.
+    #[inline(always)]
+    fn ci(&self) -> f32 {
+        self.measured[2]
+    }
+    /// Mean SINR as a ratio.
+    #[inline(always)]
+    fn mean(&self) -> f32 {
+        self.measured[3]
+    }
 }
 
 /// Reception of the bursts of a radio block.
@@ -60,8 +73,8 @@ pub(crate) struct Rules {
     slots: usize,
     /// Time from a poll until the report takes effect at the sender, ticks.
     report_delay: Tick,
-    /// Threshold of a mobile's downlink LLC queue, octets: with fewer, packets move there from the SGSN.
-    bsc_octets: u64,
+    /// Octets that the BSC keeps for a mobile.
+    pub(crate) bsc_octets: u64,
 }
 
 impl Rules {
@@ -91,7 +104,11 @@ pub(crate) struct BlockOnAir {
 }
 
 impl BlockOnAir {
-    /// The block as an uplink transmission of [`Medium`].
+    /// Place for a block.
+    pub(crate) const EMPTY: BlockOnAir =
+        BlockOnAir { cell: 0, slot: 0, mobile: 0, power: 0.0, block: RadioBlock::EMPTY };
+
+    /// The same block as the uplink of the medium knows it.
     #[inline]
     fn uplink(&self) -> UpBlock {
         UpBlock { mobile: self.mobile, cell: self.cell, power: self.power }
@@ -118,16 +135,16 @@ impl Cells {
         }
         self.medium.clear(&self.layout, now);
         let mut air = std::mem::take(&mut self.on_air);
-        self.choose::<DOWN>(now, &mut air[DOWN]);
-        self.choose::<UP>(now, &mut air[UP]);
-        self.receive::<DOWN>(now, &mut air[DOWN]);
-        self.receive::<UP>(now, &mut air[UP]);
+        let down = self.choose::<DOWN>(now, &mut air[DOWN]);
+        let up = self.choose::<UP>(now, &mut air[UP]);
+        self.receive::<DOWN>(now, &air[DOWN][..down]);
+        self.receive::<UP>(now, &air[UP][..up]);
         self.on_air = air;
     }
 
-    /// Receives all radio blocks of a direction and clears their list. The SINR of all blocks is computed before the
-    /// first decision, so that branches on draws do not delay memory accesses of the next block.
-    fn receive<const WAY: usize>(&mut self, now: Tick, air: &mut Vec<BlockOnAir>) {
+    /// Reception of all blocks of a direction. All are measured before the first decision, so that branches on draws do
+    /// not delay memory accesses of the next block.
+    fn receive<const WAY: usize>(&mut self, now: Tick, air: &[BlockOnAir]) {
         self.meet::<WAY>(now, air);
         let (met, bursts) = (std::mem::take(&mut self.met), std::mem::take(&mut self.bursts));
         let mut ahead = air.chunks(BATCH).skip(1);
@@ -144,7 +161,6 @@ impl Cells {
                 }
             }
         }
-        air.clear();
         (self.met, self.bursts) = (met, bursts);
     }
 
@@ -163,22 +179,23 @@ impl Cells {
 
     /// Handles the scheduled events of a tick.
     fn events(&mut self, now: Tick) {
-        let mut list = self.wheel.take(now);
-        for event in list.drain(..) {
-            match event {
+        let list = self.wheel.take(now);
+        self.prefetch_reports(&list);
+        for event in &list {
+            match *event {
                 Event::Started { mobile, way, generation } => {
                     let w = &self.ways[mobile as usize][usize::from(way)];
                     if w.generation == generation && w.tbf == Tbf::Starting {
                         self.admit(mobile as usize, usize::from(way), now);
                     }
                 }
-                Event::Report { mobile, way, generation, report, quality } => {
+                Event::Report { mobile, way, generation, ref report, quality } => {
                     let (m, way) = (mobile as usize, usize::from(way));
                     if self.ways[m][way].generation != generation {
                         continue;
                     }
                     self.ways[m][way].reports -= 1;
-                    self.ways[m][way].sender.on_report(&report, now);
+                    self.ways[m][way].sender.on_report(report, now);
                     self.adapt(m, way, quality);
                     self.end_or_hold(m, way, now);
                 }
@@ -232,6 +249,7 @@ impl Cells {
     /// Measurement of all mobiles: motion, cell changes, uplink power of mobiles without an uplink TBF.
     fn measure(&mut self, cx: &mut Cx<'_>, now: Tick) {
         for m in 0..self.ways.len() {
+            self.motion.prefetch(&self.shadow, m + 2);
             let from = self.motion.serving[m];
             if let Some(to) = self.motion.measure(&self.layout, &self.shadow, m, now)
                 && !self.outage[m]
@@ -271,9 +289,10 @@ impl Cells {
         }
     }
 
-    /// Selects the radio block of each cell on each timeslot, and adds its power to [`Medium`].
-    fn choose<const WAY: usize>(&mut self, now: Tick, air: &mut Vec<BlockOnAir>) {
+    /// First pass: block of each cell on each timeslot. `air` has a place for each; returns the number of blocks.
+    fn choose<const WAY: usize>(&mut self, now: Tick, air: &mut [BlockOnAir]) -> usize {
         let Rules { back_off, bsc_octets, .. } = self.rules;
+        let mut count = 0;
         let all = (1_u128 << self.config.mac.slots) - 1;
         for cell in 0..self.slots.len() {
             self.prefetch_cell(WAY, cell + 1);
@@ -289,9 +308,14 @@ impl Cells {
                 let Some(mobile) = turns.next(slot, |m| ways[m as usize][WAY].ready()) else { continue };
                 let w = &mut self.ways[mobile as usize][WAY];
                 let (scheme, preempts) = (w.scheme, w.preempts());
-                let Some(block) = w.sender.next(now, scheme, preempts) else { continue };
-                let psk8 = block.scheme.properties().modulation == Modulation::Psk8;
+                let Some(on) = air.get_mut(count) else { return count };
+                if !w.sender.next_into(now, scheme, preempts, &mut on.block) {
+                    continue;
+                }
+                let psk8 = on.block.scheme.properties().modulation == Modulation::Psk8;
                 let power = w.power * if psk8 { back_off } else { 1.0 };
+                (on.cell, on.slot, on.mobile, on.power) = (cell as u32, slot as u32, mobile, power);
+                count += 1;
                 if WAY == DOWN {
                     self.medium.send_down(&self.layout, cell, slot, power);
                     if w.sender.feed.waiting() < bsc_octets {
@@ -300,9 +324,9 @@ impl Cells {
                 } else {
                     self.medium.send_up(&self.layout, slot, UpBlock { mobile, cell: cell as u32, power });
                 }
-                air.push(BlockOnAir { cell: cell as u32, slot: slot as u32, mobile, power, block });
             }
         }
+        count
     }
 
     /// Computes SINR and quality of each radio block into `met` and `bursts`.
@@ -340,7 +364,7 @@ impl Cells {
         sinr.iter_mut().for_each(|s| *s = self.link.capped(*s));
         let (bin, quality) = (Meter::bins(&ci), self.link.steady(&sinr));
         for (at, met) in met.iter_mut().enumerate() {
-            *met = Reception { mean: mean[at], ci: ci[at], bin: bin[at], quality: quality[at] };
+            *met = Reception { measured: measured(quality[at], ci[at], mean[at]), bin: bin[at] };
         }
         self.met.extend_from_slice(&met[..blocks.len()]);
     }
@@ -363,7 +387,7 @@ impl Cells {
         }
         let ci = decibels(&mean);
         let bin = Meter::bins(&ci);
-        let met = |at: usize| Reception { mean: mean[at], ci: ci[at], bin: bin[at], quality: quality[at] };
+        let met = |at: usize| Reception { measured: measured(quality[at], ci[at], mean[at]), bin: bin[at] };
         self.met.extend((0..blocks.len()).map(met));
     }
 
@@ -383,7 +407,7 @@ impl Cells {
             u64::from(now) << 24 | u64::from(on.cell) << 8 | (on.slot << 1) as u64 | WAY as u64,
         );
         let w = &mut self.ways[m][WAY];
-        w.quality.block(met.quality, met.ci, self.rules.forget);
+        w.quality.block(&met.measured, self.rules.forget);
         let law =
             Law { link: &self.link, medium: &self.medium, layout: &self.layout, now, on, met, bursts, hash };
         let heard = law.header();
@@ -412,7 +436,7 @@ impl Cells {
         self.meter.slots[WAY][at] += 1;
         self.meter.slot_octets[WAY][at] += fresh * u64::from(on.block.scheme.payload());
         self.meter.radio[WAY][met.bin as usize].count(on.block.scheme, sent, lost);
-        self.meter.mobiles[m].ways[WAY].count(met.ci, sent, lost);
+        self.meter.mobiles[m].ways[WAY].count(met.ci(), sent, lost);
         self.meter.cells[cell].count(WAY, sent, lost);
     }
 
@@ -428,7 +452,7 @@ impl Cells {
     ) {
         for arrived in arrived.into_iter().flatten() {
             let (scheme, arrived) = (on.block.scheme, arrived == 1);
-            let block = RadioEvent::Block { way, scheme, ci_db: met.ci, arrived };
+            let block = RadioEvent::Block { way, scheme, ci_db: met.ci(), arrived };
             self.records.events.push((radio::tdma::start_of(now), block));
         }
     }
@@ -481,7 +505,7 @@ impl Law<'_> {
     #[inline(always)]
     fn header(&self) -> bool {
         match self.bursts {
-            Some(b) => self.link.header(&b.air, self.on.block.scheme, self.met.quality, self.hash),
+            Some(b) => self.link.header(&b.air, self.on.block.scheme, self.met.quality(), self.hash),
             None => true,
         }
     }
@@ -520,11 +544,11 @@ impl Law<'_> {
             return self.decoded(scheme, &mut Soft::default(), second);
         }
         let at = rlc.bsn as usize & (w.soft.len() - 1);
-        let soft = &mut w.soft[at];
-        if rlc.attempt == 0 {
-            *soft = Soft::default();
-        }
-        self.decoded(rlc.first_scheme, soft, second)
+        // Soft bits of a new block are written and not read: no wait for the cache.
+        let mut soft = if rlc.attempt == 0 { Soft::default() } else { w.soft[at] };
+        let decoded = self.decoded(rlc.first_scheme, &mut soft, second);
+        w.soft[at] = soft;
+        decoded
     }
 
     /// Whether an RLC block is decoded, with the stored soft bits; `first` is the scheme of its first transmission.
@@ -537,7 +561,7 @@ impl Law<'_> {
         }
         let (m, cell) = (self.on.mobile as usize, self.on.cell as usize);
         let draw = self.medium.draw(self.layout, m, cell, self.now, hash << 28);
-        self.link.data_average((met.mean, met.ci), scheme, first, soft, draw)
+        self.link.data_average((met.mean(), met.ci()), scheme, first, soft, draw)
     }
 }
 

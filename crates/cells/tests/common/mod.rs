@@ -18,6 +18,8 @@ pub(crate) struct Load {
     size: u32,
     answers: bool,
     started: bool,
+    /// Keeps time and number of each packet received.
+    records: bool,
     /// Maximum number of packets per mobile.
     limit: u64,
     pub(crate) sent: Vec<u64>,
@@ -34,6 +36,7 @@ impl Load {
             size,
             answers: false,
             started: false,
+            records: true,
             limit: u64::MAX,
             sent: vec![0; mobiles as usize],
             received: vec![Vec::new(); mobiles as usize],
@@ -44,6 +47,12 @@ impl Load {
 
     pub(crate) fn answering(mut self) -> Load {
         self.answers = true;
+        self
+    }
+
+    /// Keeps no lists of packets, which would grow with the time of a benchmark.
+    pub(crate) fn unrecorded(mut self) -> Load {
+        self.records = false;
         self
     }
 
@@ -79,7 +88,9 @@ impl Element for Load {
             self.heard += 1;
             return;
         }
-        self.received[mobile as usize].push((cx.now(), packet.ordinal));
+        if self.records {
+            self.received[mobile as usize].push((cx.now(), packet.ordinal));
+        }
         self.send(cx, mobile);
         if self.answers && packet.ordinal.is_multiple_of(2) {
             self.answered += 1;

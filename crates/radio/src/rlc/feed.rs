@@ -96,6 +96,11 @@ impl<T: Copy> Feed<T> {
     pub(super) fn prefetch(&self) -> u64 {
         self.waiting
     }
+    /// Reads what [`Feed::release`] uses, so that it is in the cache; the value has no meaning.
+    #[inline]
+    pub(super) fn prefetch_front(&self) -> u64 {
+        self.pdus.front().map_or(0, |pdu| u64::from(pdu.last))
+    }
     /// Octets not yet segmented.
     #[inline]
     pub fn waiting(&self) -> u64 {

@@ -72,7 +72,21 @@ pub struct RadioBlock {
 }
 
 impl RadioBlock {
-    /// The RLC blocks of the radio block, one or two.
+    /// Place for a radio block, before [`Sender::next_into`].
+    pub const EMPTY: RadioBlock = RadioBlock {
+        scheme: Scheme::Mcs1,
+        first: Unit {
+            bsn: 0,
+            part: BlockPart::Whole,
+            reason: Reason::New,
+            attempt: 0,
+            last: false,
+            first_scheme: Scheme::Mcs1,
+        },
+        second: None,
+    };
+
+    /// Its RLC blocks.
     #[inline]
     pub fn units(&self) -> impl Iterator<Item = Unit> + use<> {
         let (mut next, mut then) = (Some(self.first), self.second);
@@ -115,6 +129,13 @@ struct BlockState {
     half: bool,
 }
 
+impl BlockState {
+    const NEW: BlockState = BlockState { sent: 0, scheme: Scheme::Cs1, attempts: 0, half: false };
+}
+
+/// Places for states at the start. Few windows fill, and states that are in use again soon stay in the cache.
+const FIRST_STATES: u32 = 64;
+
 /// Sender of a TBF direction with its LLC queue.
 ///
 /// Fields that each new block uses come first and fill two cache lines, because a network of cells alternates between
@@ -135,6 +156,8 @@ pub struct Sender<T> {
     fresh: Bsn,
     /// Length of the ring of blocks minus 1.
     mask: u32,
+    /// Length of `states` less one: a ring that grows with the number of blocks from V(A) to V(S).
+    held: u32,
     rules: SendOptions,
     mode: Mode,
     keeps_cuts: bool,
@@ -157,7 +180,7 @@ impl<T: Copy> Sender<T> {
     /// A sender at the start of a TBF, with an empty queue.
     pub fn new(numbering: Numbering, mode: Mode, rules: SendOptions) -> Self {
         let ring = numbering.ring();
-        let state = BlockState { sent: 0, scheme: Scheme::Cs1, attempts: 0, half: false };
+        let states = Self::first_states(ring, mode);
         let mut sender = Sender {
             feed: Feed::new(numbering.space > 128),
             numbering,
@@ -172,7 +195,8 @@ impl<T: Copy> Sender<T> {
             pending: Bits::new(ring),
             missing: Bits::new(ring),
             missing_count: 0,
-            states: vec![state; ring as usize],
+            held: states.len() as u32 - 1,
+            states,
             keeps_cuts: false,
             prefix: 0,
             cuts: Vec::new(),
@@ -180,6 +204,29 @@ impl<T: Copy> Sender<T> {
         };
         sender.set_va(0);
         sender
+    }
+
+    /// In unacknowledged mode the window is always empty, and the states of sent blocks remain for a whole ring.
+    fn first_states(ring: u32, mode: Mode) -> Vec<BlockState> {
+        let length = if mode == Mode::Acknowledged { ring.min(FIRST_STATES) } else { ring };
+        vec![BlockState::NEW; length as usize]
+    }
+
+    /// Doubles the places for states, up to the ring of the window.
+    #[cold]
+    fn widen(&mut self) {
+        let mut states = vec![BlockState::NEW; 2 * self.states.len()];
+        let held = states.len() as u32 - 1;
+        for bsn in self.va..self.vs {
+            states[(bsn & held) as usize] = self.states[self.place(bsn)];
+        }
+        (self.states, self.held) = (states, held);
+    }
+
+    /// Index of a block's state.
+    #[inline(always)]
+    fn place(&self, bsn: Bsn) -> usize {
+        (bsn & self.held) as usize
     }
 
     fn set_va(&mut self, va: Bsn) {
@@ -213,7 +260,7 @@ impl<T: Copy> Sender<T> {
     /// Enables storage of each later block's content.
     pub fn keep_cuts(&mut self) {
         self.keeps_cuts = true;
-        self.cuts.resize(self.states.len(), Cut::default());
+        self.cuts.resize(self.numbering.ring() as usize, Cut::default());
     }
 
     /// Ring index of a block.
@@ -234,7 +281,14 @@ impl<T: Copy> Sender<T> {
     /// Touches the data of [`Sender::next`] for a new block to load them into the cache; the returned value has no meaning.
     #[inline]
     pub fn prefetch(&self) -> u64 {
-        u64::from(self.states[self.index(self.vs)].sent) + self.feed.prefetch()
+        u64::from(self.vs) + self.feed.prefetch()
+    }
+    /// Reads what [`Sender::on_report`] uses, so that it is in the cache; the value has no meaning.
+    #[inline]
+    pub fn prefetch_report(&self, report: &Report) -> u64 {
+        let at = self.index(report.complete) / 64;
+        let state = u64::from(self.states[self.place(report.complete)].sent);
+        self.pending.word(at) ^ self.missing.word(at) ^ state ^ self.feed.prefetch_front()
     }
     /// V(S).
     #[inline]
@@ -295,31 +349,41 @@ impl<T: Copy> Sender<T> {
     /// unacknowledged blocks if [`SendOptions::preemptive`] is set.
     #[inline]
     pub fn next(&mut self, now: Tick, wanted: Scheme, preempt: bool) -> Option<RadioBlock> {
-        // Most radio blocks carry new data.
+        let mut block = RadioBlock::EMPTY;
+        self.next_into(now, wanted, preempt, &mut block).then_some(block)
+    }
+
+    /// As [`Sender::next`], into a place of the caller; false if there is no block. A block that is returned would be
+    /// copied right after it was written in smaller parts, which takes as long as all of the choice.
+    #[inline(always)]
+    pub fn next_into(&mut self, now: Tick, wanted: Scheme, preempt: bool, into: &mut RadioBlock) -> bool {
+        // Most radio blocks are new.
         if self.missing_count == 0 && self.feed.has_data() && !self.is_closed() {
             if wanted.is_egprs() {
-                return self.new_egprs(now, wanted, preempt);
+                return self.new_egprs(now, wanted, preempt, into);
             }
-            let first = self.send_new(now, wanted, self.room(wanted))?;
-            return Some(RadioBlock { scheme: wanted, first, second: None });
+            let Some(first) = self.send_new(now, wanted, self.room(wanted)) else { return false };
+            *into = RadioBlock { scheme: wanted, first, second: None };
+            return true;
         }
-        self.next_of_any(now, wanted, preempt)
+        self.next_of_any(now, wanted, preempt, into)
     }
 
     #[inline(never)]
-    fn next_of_any(&mut self, now: Tick, wanted: Scheme, preempt: bool) -> Option<RadioBlock> {
+    fn next_of_any(&mut self, now: Tick, wanted: Scheme, preempt: bool, into: &mut RadioBlock) -> bool {
         if self.is_stalled() {
             self.counts.stalled += 1;
         }
-        let (bsn, reason) = self.choose(preempt)?;
+        let Some((bsn, reason)) = self.choose(preempt) else { return false };
         if reason == Reason::New && wanted.is_egprs() {
-            return self.new_egprs(now, wanted, preempt);
+            return self.new_egprs(now, wanted, preempt, into);
         }
         if !wanted.is_egprs() {
-            let first = self.send(bsn, reason, now, wanted, BlockPart::Whole)?;
-            return Some(RadioBlock { scheme: first.first_scheme, first, second: None });
+            let Some(first) = self.send(bsn, reason, now, wanted, BlockPart::Whole) else { return false };
+            *into = RadioBlock { scheme: first.first_scheme, first, second: None };
+            return true;
         }
-        self.repeat_egprs(now, wanted, preempt, bsn, reason)
+        self.repeat_egprs(now, wanted, preempt, (bsn, reason), into)
     }
 
     /// Takes the next block of a link whose new blocks have `octets` octets. `scheme` is only recorded as
@@ -334,7 +398,7 @@ impl<T: Copy> Sender<T> {
 
     /// Number of transmissions of a block in the window.
     pub fn attempts(&self, bsn: Bsn) -> u8 {
-        self.states[self.index(bsn)].attempts
+        self.states[self.place(bsn)].attempts
     }
 
     /// Oldest block reported missing.
@@ -367,12 +431,15 @@ impl<T: Copy> Sender<T> {
     }
 
     /// A radio block of EGPRS that begins with a new RLC block.
-    fn new_egprs(&mut self, now: Tick, wanted: Scheme, preempt: bool) -> Option<RadioBlock> {
-        // A scheme with two RLC blocks needs data for the second one; otherwise the single scheme of equal payload is used.
+    #[inline(always)]
+    fn new_egprs(&mut self, now: Tick, wanted: Scheme, preempt: bool, into: &mut RadioBlock) -> bool {
+        // A radio block of two needs a second RLC block.
         let lone = wanted.is_dual() && self.feed.waiting() < u64::from(wanted.payload());
         let scheme = if lone { family::single(wanted) } else { wanted };
-        let first = self.send_new(now, scheme, self.room(scheme))?;
-        Some(self.with_partner(now, scheme, first, preempt))
+        let Some(first) = self.send_new(now, scheme, self.room(scheme)) else { return false };
+        into.first = first;
+        self.add_partner(now, scheme, preempt, into);
+        true
     }
 
     /// A radio block of EGPRS whose first RLC block is a retransmission.
@@ -381,42 +448,47 @@ impl<T: Copy> Sender<T> {
         now: Tick,
         wanted: Scheme,
         preempt: bool,
-        bsn: Bsn,
-        reason: Reason,
-    ) -> Option<RadioBlock> {
-        let first_scheme = self.states[self.index(bsn)].scheme;
+        (bsn, reason): (Bsn, Reason),
+        into: &mut RadioBlock,
+    ) -> bool {
+        let first_scheme = self.states[self.place(bsn)].scheme;
         let again = family::again(first_scheme, wanted, self.rules.resegment);
         if again.split {
-            let first = self.send_half(bsn, reason, now)?;
-            return Some(RadioBlock { scheme: again.scheme, first, second: None });
+            let Some(first) = self.send_half(bsn, reason, now) else { return false };
+            *into = RadioBlock { scheme: again.scheme, first, second: None };
+            return true;
         }
-        let first = self.send(bsn, reason, now, first_scheme, BlockPart::Whole)?;
-        Some(self.with_partner(now, again.scheme, first, preempt))
+        let Some(first) = self.send(bsn, reason, now, first_scheme, BlockPart::Whole) else { return false };
+        into.first = first;
+        self.add_partner(now, again.scheme, preempt, into);
+        true
     }
 
-    /// Radio block with `first` as its first RLC block, and a second one if the scheme carries two.
+    /// Completes the radio block whose first RLC block is chosen: a second one, if the scheme carries two.
     #[inline(always)]
-    fn with_partner(&mut self, now: Tick, scheme: Scheme, first: Unit, preempt: bool) -> RadioBlock {
+    fn add_partner(&mut self, now: Tick, scheme: Scheme, preempt: bool, into: &mut RadioBlock) {
+        (into.scheme, into.second) = (scheme, None);
         if !scheme.is_dual() {
-            return RadioBlock { scheme, first, second: None };
+            return;
         }
         let new = self.missing_count == 0 && self.feed.has_data() && !self.is_closed();
-        let second = if new {
+        into.second = if new {
             self.send_new(now, scheme, self.room(scheme))
         } else {
-            self.partner(now, scheme, first, preempt)
+            self.partner(now, scheme, into.first.bsn, preempt)
         };
-        let scheme = if second.is_some() { scheme } else { family::single(scheme) };
-        RadioBlock { scheme, first, second }
+        if into.second.is_none() {
+            into.scheme = family::single(scheme);
+        }
     }
 
-    /// Second RLC block of a radio block: missing, new, or pre-emptive; a retransmitted one fits the scheme's payload.
-    fn partner(&mut self, now: Tick, scheme: Scheme, beside: Unit, preempt: bool) -> Option<Unit> {
-        let payload_fits = |s: &Self, b: Bsn| family::pairs(scheme, s.states[s.index(b)].scheme);
+    /// Second RLC block of a radio block, in general: missing, new, or pre-emptive, with equal payload.
+    fn partner(&mut self, now: Tick, scheme: Scheme, beside: Bsn, preempt: bool) -> Option<Unit> {
+        let payload_fits = |s: &Self, b: Bsn| family::pairs(scheme, s.states[s.place(b)].scheme);
         let mut at = if self.missing_count == 0 { self.vs } else { self.va };
         while let Some(b) = self.missing.first(at, self.vs) {
-            if payload_fits(self, b) && b != beside.bsn {
-                let first = self.states[self.index(b)].scheme;
+            if payload_fits(self, b) && b != beside {
+                let first = self.states[self.place(b)].scheme;
                 return self.send(b, Reason::Missing, now, first, BlockPart::Whole);
             }
             at = b + 1;
@@ -430,10 +502,10 @@ impl<T: Copy> Sender<T> {
         self.note_pending();
         let from = self.cycle.max(self.va);
         let b = self.pending.first(from, self.vs).or_else(|| self.pending.first(self.va, from))?;
-        if b == beside.bsn || !payload_fits(self, b) {
+        if b == beside || !payload_fits(self, b) {
             return None;
         }
-        let first = self.states[self.index(b)].scheme;
+        let first = self.states[self.place(b)].scheme;
         self.send(b, Reason::Idle, now, first, BlockPart::Whole)
     }
 
@@ -466,12 +538,16 @@ impl<T: Copy> Sender<T> {
     fn send_new(&mut self, now: Tick, scheme: Scheme, octets: u32) -> Option<Unit> {
         let bsn = self.vs;
         let cut = self.feed.cut(octets, bsn)?;
-        let i = self.index(bsn);
         if self.keeps_cuts {
+            let i = self.index(bsn);
             self.cuts[i] = cut;
         }
+        if bsn - self.va > self.held {
+            self.widen();
+        }
+        let at = self.place(bsn);
         self.vs += 1;
-        self.states[i] = BlockState { sent: now, scheme, attempts: 1, half: false };
+        self.states[at] = BlockState { sent: now, scheme, attempts: 1, half: false };
         if self.mode == Mode::Unacknowledged {
             self.va = self.vs;
         }
@@ -500,7 +576,7 @@ impl<T: Copy> Sender<T> {
                 self.counts.idle += 1;
             }
         }
-        let at = self.index(bsn);
+        let at = self.place(bsn);
         let state = &mut self.states[at];
         let attempt = state.attempts;
         (state.sent, state.attempts) = (now, attempt.saturating_add(1));
@@ -510,7 +586,7 @@ impl<T: Copy> Sender<T> {
 
     /// Sends one half of a block; a missing block stays marked missing until its second half is sent.
     fn send_half(&mut self, bsn: Bsn, reason: Reason, now: Tick) -> Option<Unit> {
-        let i = self.index(bsn);
+        let i = self.place(bsn);
         let (scheme, second) = (self.states[i].scheme, self.states[i].half);
         self.states[i].half = !second;
         let part = if second { BlockPart::Second } else { BlockPart::First };
@@ -531,8 +607,10 @@ impl<T: Copy> Sender<T> {
         let complete = report.complete.min(end);
         let received = &report.received;
         let (pending, missing) = (&mut self.pending, &mut self.missing);
+        let mut known = self.missing_count;
         let mut acknowledge = |pending: &mut Bits, i: usize, bits: u64| {
             heard.acknowledged += (pending.word(i) & bits).count_ones();
+            known -= (missing.word(i) & bits).count_ones();
             *pending.word_mut(i) &= !bits;
             *missing.word_mut(i) &= !bits;
         };
@@ -542,14 +620,14 @@ impl<T: Copy> Sender<T> {
         if received.length() == pending.length() {
             words_in(self.mask, from, end, |i, mask| acknowledge(pending, i, mask & received.word(i)));
         }
-        self.missing_count = self.missing.count();
+        self.missing_count = known;
         let mut at = from;
         while let Some(b) = self.pending.first(at, end) {
             at = b + 1;
             if self.missing.get(b) {
                 continue;
             }
-            if now.saturating_sub(self.states[self.index(b)].sent) < self.rules.hold_off {
+            if now.saturating_sub(self.states[self.place(b)].sent) < self.rules.hold_off {
                 heard.held_off += 1;
                 continue;
             }
@@ -576,8 +654,8 @@ impl<T: Copy> Sender<T> {
         self.feed.rewind(again);
         let ring = numbering.ring();
         if numbering != self.numbering {
-            let state = BlockState { sent: 0, scheme: Scheme::Cs1, attempts: 0, half: false };
-            self.states = vec![state; ring as usize];
+            self.states = Self::first_states(ring, self.mode);
+            self.held = self.states.len() as u32 - 1;
             if self.keeps_cuts {
                 self.cuts = vec![Cut::default(); ring as usize];
             }
