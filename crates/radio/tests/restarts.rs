@@ -10,12 +10,12 @@ use radio::bssgp::Bucket;
 use radio::cell::config::{CellConfig, NetworkElement, PcuSite, Restart, RestartTimes, UserConfig};
 use radio::cell::element;
 
-/// A cell in which an element restarts from 2 s to 5 s.
-fn restarting(element: NetworkElement, pcu_at: PcuSite, users: Vec<UserConfig>) -> CellConfig {
+/// A cell in which an element restarts for 3 s from `at` seconds on.
+fn restarting(element: NetworkElement, pcu_at: PcuSite, at: f64, users: Vec<UserConfig>) -> CellConfig {
     let restart = Restart {
         name: "crash".into(),
         element,
-        times: RestartTimes::Listed(vec![s(2.0)]),
+        times: RestartTimes::Listed(vec![s(at)]),
         lasts: Dist::Constant(3e9),
     };
     CellConfig { pcu_at, restarts: vec![restart], ..CellConfig::of(users) }
@@ -30,14 +30,14 @@ fn one() -> UserConfig {
 /// Downlink packets that arrived, packets lost in the restart.
 fn lost(config: &CellConfig) -> (Bench, usize, u64) {
     let mut b = Bench::new(config);
-    // 17 blocks each: the PCU has the first ten until 3.4 s.
+    // 500 octets each, 17 blocks of 20 ms: the PCU has the first ten until 3.4 s.
     (0..10).for_each(|_| b.down(0.0, 489));
     b.down(3.0, 489);
     b.down(6.0, 489);
     b.run(20.0);
     assert!(b.conserved());
     let (got, counts) = (b.got(element::down(0)), b.cell().counts(0).unwrap());
-    assert!(got.iter().all(|(at, _)| *at <= 2.1 || *at >= 5.0), "{got:?}");
+    assert!(got.iter().all(|(at, _)| *at < 2.2 || *at > 5.2), "{got:?}");
     assert_eq!(got.len() as u64 + counts.down.restarted, 12);
     (b, got.len(), counts.down.restarted)
 }
@@ -45,10 +45,10 @@ fn lost(config: &CellConfig) -> (Bench, usize, u64) {
 /// WL-14: a PCU that restarts loses its queue and what comes meanwhile; then data flow again.
 #[test]
 fn wl_14_a_pcu_loses_its_queue_and_all_tbfs() {
-    let config = restarting(NetworkElement::Pcu, PcuSite::Bsc, vec![one()]);
+    let config = restarting(NetworkElement::Pcu, PcuSite::Bsc, 2.2, vec![one()]);
     let (b, got, lost) = lost(&config);
-    // Five packets have arrived by 2 s; all others but the one after the restart are lost.
-    assert_eq!((got, lost), (6, 6));
+    // Six packets have arrived by 2.1 s; all others but the one after the restart are lost.
+    assert_eq!((got, lost), (7, 5));
     let counts = b.cell().counts(0).unwrap();
     assert_eq!((counts.restarts, counts.restart_time), ([1, 0, 0], 3_000_000_000));
     assert_eq!((counts.changes, counts.calls, counts.down.flushed), (0, 0, 0));
@@ -62,7 +62,7 @@ fn wl_14_a_pcu_loses_its_queue_and_all_tbfs() {
             _ => None,
         })
         .collect();
-    assert_eq!(steps, [(2.0, CellStep::PcuRestart), (5.0, CellStep::Restarted)]);
+    assert_eq!(steps, [(2.2, CellStep::PcuRestart), (5.2, CellStep::Restarted)]);
 }
 
 /// WL-14: a BSC takes the PCU with it only if that is a part of it. Otherwise the queue of the PCU stays, and what the
@@ -70,31 +70,33 @@ fn wl_14_a_pcu_loses_its_queue_and_all_tbfs() {
 #[test]
 fn wl_14_a_bsc_takes_its_own_pcu_with_it() {
     let with = |pcu_at| {
-        let (b, _, lost) = lost(&restarting(NetworkElement::Bsc, pcu_at, vec![one()]));
+        let (b, _, lost) = lost(&restarting(NetworkElement::Bsc, pcu_at, 2.2, vec![one()]));
         assert_eq!(b.cell().counts(0).unwrap().restarts, [0, 1, 0]);
         lost
     };
-    assert_eq!([PcuSite::Bsc, PcuSite::Bts, PcuSite::Sgsn].map(with), [6, 1, 0]);
+    assert_eq!([PcuSite::Bsc, PcuSite::Bts, PcuSite::Sgsn].map(with), [5, 1, 0]);
 }
 
 /// WL-14: an SGSN loses what it holds and what comes; the PCU goes on with its queue.
 #[test]
 fn wl_14_an_sgsn_loses_its_queue() {
     let mut user = one();
-    // One packet of 500 octets each 0.5 s; five are with the PCU by 2 s.
+    // One packet of 500 octets each 0.5 s; five have passed by 2.2 s.
     user.sgsn.bucket = Some(Bucket { size: 500, leak: base::Rate::from_bps(8000) });
-    let mut b = Bench::new(&restarting(NetworkElement::Sgsn, PcuSite::Bsc, vec![user]));
+    let mut b = Bench::new(&restarting(NetworkElement::Sgsn, PcuSite::Bsc, 2.2, vec![user]));
     (0..10).for_each(|_| b.down(0.0, 489));
-    b.down(3.0, 489);
-    b.down(6.0, 489);
     // Up, the frame that is whole before the restart passes, the one within is lost, the one behind passes.
-    [0.5, 3.0, 6.0].into_iter().for_each(|at| b.up(at, 489));
+    b.up(0.5, 489);
+    b.down(3.0, 489);
+    b.up(3.0, 489);
+    b.down(6.0, 489);
+    b.up(6.0, 489);
     b.run(20.0);
     assert!(b.conserved());
     let counts = b.cell().counts(0).unwrap();
     assert_eq!(b.got(element::down(0)).len(), 6);
     assert_eq!((counts.down.restarted, counts.up.restarted), (6, 1));
-    assert_eq!(b.got(element::up(0)).iter().map(|(_, id)| *id).collect::<Vec<_>>(), [13, 15]);
+    assert_eq!(b.got(element::up(0)).iter().map(|(_, id)| *id).collect::<Vec<_>>(), [11, 15]);
     assert_eq!((counts.restarts, counts.down.lost_tbfs), ([0, 0, 1], 0));
 }
 
@@ -104,20 +106,21 @@ fn wl_14_an_sgsn_loses_its_queue() {
 fn wl_14_uplink_data_wait_in_the_terminal() {
     let mut other = one();
     other.name = "other".into();
-    let mut b = Bench::new(&restarting(NetworkElement::Pcu, PcuSite::Bsc, vec![one(), other]));
-    b.up(1.9, 489);
-    b.up(2.5, 489);
-    b.run(20.0);
+    let mut b = Bench::new(&restarting(NetworkElement::Pcu, PcuSite::Bsc, 40.0, vec![one(), other]));
+    // The first one is under way when the restart begins.
+    b.up(39.9, 489);
+    b.up(40.5, 489);
+    b.run(60.0);
     let got = b.got(element::up(0));
     assert_eq!(got.iter().map(|(_, id)| *id).collect::<Vec<_>>(), [1, 2]);
-    assert!(got.iter().all(|(at, _)| (5.0..6.0).contains(at)), "{got:?}");
+    assert!(got.iter().all(|(at, _)| (43.0..44.0).contains(at)), "{got:?}");
     assert_eq!([0, 1].map(|m| b.cell().counts(m).unwrap().restarts[0]), [1, 0]);
 }
 
 /// WL-14: restarts by a distribution come again and again, and each one lasts as drawn.
 #[test]
 fn wl_14_drawn_restarts() {
-    let mut config = restarting(NetworkElement::Pcu, PcuSite::Bsc, vec![one()]);
+    let mut config = restarting(NetworkElement::Pcu, PcuSite::Bsc, 2.2, vec![one()]);
     config.restarts[0].times = RestartTimes::Every(Dist::Exponential(20e9));
     config.restarts[0].lasts = Dist::Constant(2e9);
     let mut b = Bench::new(&config);
