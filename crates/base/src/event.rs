@@ -94,6 +94,30 @@ crate::named! {
         Failed = "failed",
         /// A voice call preempts the mobile or the timeslots.
         Preempted = "pre-empted",
+        /// The PCU restarts after a fault of its software.
+        PcuRestart = "pcu-restart",
+        /// The BSC restarts.
+        BscRestart = "bsc-restart",
+        /// The SGSN restarts.
+        SgsnRestart = "sgsn-restart",
+        /// The element that restarted works again.
+        Restarted = "restarted",
+    }
+}
+
+crate::named! {
+    /// Step of a connection at a stateful firewall.
+    pub enum FirewallStep {
+        /// A packet opened an entry.
+        Opened = "opened",
+        /// The idle timeout ended the entry.
+        Expired = "expired",
+        /// The entry made room for another one.
+        Replaced = "replaced",
+        /// A packet without an entry was discarded.
+        Refused = "refused",
+        /// A packet without an entry was discarded and answered by an RST.
+        Reset = "reset",
     }
 }
 
@@ -173,6 +197,11 @@ impl From<FrameFate> for Value {
 }
 impl From<CellStep> for Value {
     fn from(v: CellStep) -> Self {
+        Value::Word(v.name())
+    }
+}
+impl From<FirewallStep> for Value {
+    fn from(v: FirewallStep) -> Self {
         Value::Word(v.name())
     }
 }
@@ -260,6 +289,8 @@ events! {
     Mobility = "radio:mobility" in Radio { user: u32 = "mobile", step: CellStep = "which step" },
     /// The sender's own detector gave its verdict on the last fast retransmit.
     FastRetransmitVerdict = "transport:fast_retransmit_verdict" in Transport { spurious: bool = "what it said", detector: &'static str = "who said so" },
+    /// A step of a connection at a stateful firewall.
+    Firewall = "path:firewall" in Path { flow: u32 = "flow", connection: u64 = "connection: its number in the flow, or a hash of addresses and ports", step: FirewallStep = "what happened" },
 }
 
 /// Recorder of an event: a flow's endpoint or an element of the path.

@@ -167,5 +167,9 @@ crate::named! {
         Desynchronised = "desynchronised",
         /// The run ended, or the connection no longer exists.
         Unclaimed = "unclaimed",
+        /// A stateful firewall has no entry for its connection.
+        Refused = "refused",
+        /// The network element that held it restarted.
+        Restarted = "restarted",
     }
 }

@@ -303,6 +303,26 @@ impl Pool {
         }
     }
 
+    /// Segment of a body, copied without its SACK blocks; `None` for other bodies. A part has that of its whole.
+    #[cold]
+    pub fn segment(&self, at: BodyRef) -> Option<Segment> {
+        let slot = self.slots.get(at.0 as usize)?;
+        match slot.holds {
+            Holds::Part => self.segment(BodyRef(slot.blocks)),
+            Holds::Segment => Some(Segment {
+                seq: slot.seq,
+                ack: slot.ack,
+                len: slot.len,
+                has_ack: slot.has_ack,
+                syn: slot.syn,
+                fin: slot.fin,
+                rst: slot.rst,
+                ..Segment::default()
+            }),
+            _ => None,
+        }
+    }
+
     /// Stores a copy of a body of any type; [`BodyRef::NONE`] without a body.
     #[cold]
     pub fn copy(&mut self, at: BodyRef) -> BodyRef {

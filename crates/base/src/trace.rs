@@ -37,6 +37,11 @@ pub enum Derived {
         /// MTU of the next hop, bytes.
         mtu: u32,
     },
+    /// RST in answer to a segment without an entry in a firewall.
+    Reset {
+        /// Segment that is answered.
+        of: u64,
+    },
     /// A fragment that completed a reassembly; no packet is derived.
     Joined,
 }

@@ -15,6 +15,7 @@ pub mod hdlc;
 pub mod icmp;
 mod ip;
 pub mod offload;
+pub mod reset;
 pub mod sctp;
 pub mod segment;
 mod tcp;

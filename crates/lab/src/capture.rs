@@ -341,6 +341,7 @@ impl<'c> Format<'c> {
                         wire::fragment::piece(&whole, part.from, part.len, part.more)
                     }
                     Derived::TooBig { mtu, .. } => wire::icmp::too_big(&whole, *mtu),
+                    Derived::Reset { .. } => wire::reset::answer(&whole),
                     Derived::Joined => None,
                 };
                 *bytes = made.unwrap_or_default();
@@ -440,7 +441,7 @@ impl<'c> Format<'c> {
         };
         match &sent.body {
             Body::Derived(_, Derived::Part { of, .. }) => say(" fragment-of=", *of),
-            Body::Derived(_, Derived::TooBig { of, .. }) => say(" about=", *of),
+            Body::Derived(_, Derived::TooBig { of, .. } | Derived::Reset { of }) => say(" about=", *of),
             _ => {}
         }
         if sent.corrupt {

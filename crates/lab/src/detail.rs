@@ -108,7 +108,7 @@ mod tests {
                     "crate::time::Span" | "Time" => Kind::Real,
                     "bool" => Kind::Bool,
                     "&'static str" | "DropReason" | "Cause" | "BlockUse" | "TbfStep" | "FrameFate"
-                    | "CellStep" => Kind::Text,
+                    | "CellStep" | "FirewallStep" => Kind::Text,
                     other => panic!("`{name}` has the new type {other}"),
                 };
                 assert_eq!(of, *kind, "{name}");

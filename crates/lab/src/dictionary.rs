@@ -337,6 +337,23 @@ const GROUPS: &[Group] = &[
             (M::DisconnectionsHandover, "circuits: losses by failed handovers", "causes of disconnections"),
             (M::DisconnectionsAir, "circuits: losses by the air interface", "causes of disconnections"),
             (M::DisconnectionsRemote, "circuits: losses by the remote equipment", "causes of disconnections"),
+            (M::VoiceCalls, "GPRS: pauses by voice calls", "causes of disconnections"),
+            (M::RestartsPcu, "GPRS: pauses by restarts of the PCU", "causes of disconnections"),
+            (M::RestartsBsc, "GPRS: pauses by restarts of the BSC", "causes of disconnections"),
+            (M::RestartsSgsn, "GPRS: pauses by restarts of the SGSN", "causes of disconnections"),
+            (M::RestartTime, "time for which these restarts lasted", ""),
+            (M::PacketsLostInRestarts, "packets lost in elements that restarted", ""),
+        ],
+    },
+    Group {
+        title: "Stateful firewalls",
+        scope: "flows whose route has a hop with `firewall`; both directions, all such hops",
+        empty: "flows without one",
+        entries: &[
+            (M::FirewallEntries, "entries that connections of the flow opened", ""),
+            (M::FirewallExpired, "entries that a packet of their connection found expired", ""),
+            (M::FirewallRefused, "packets discarded for lack of an entry", ""),
+            (M::FirewallResets, "of them, segments answered by a reset", ""),
         ],
     },
     Group {

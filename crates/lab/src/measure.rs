@@ -7,6 +7,7 @@ use base::truth::{Cause, Ledger, Retransmission};
 use base::{Span, Time};
 use host::EndReport;
 use path::ElementId;
+use path::firewall::Firewall;
 use path::meter::Meter;
 use results::row::{Column, Combine};
 use scenario::build::{World, closures, path_numbers};
@@ -61,6 +62,7 @@ pub fn flows(model: &Model, world: &World, repetition: u64, limit: Time) -> Vec<
     let mut all: Vec<FlowMeasures> =
         (0..model.flows.len()).map(|i| flow(model, world, i, seed, limit)).collect();
     charge(model, world, &mut all);
+    firewalls(model, world, &mut all);
     let rates: Vec<f64> = all.iter().filter_map(|f| f.get(Metric::Throughput)).collect();
     let jain = jain_index(&rates);
     if let Some(i) = Metric::ALL.iter().position(|m| *m == Metric::JainIndex) {
@@ -90,6 +92,32 @@ fn charge(model: &Model, world: &World, all: &mut [FlowMeasures]) {
                 add(bill, both.iter().map(|v| charging.bill(v.bytes, v.resent_bytes)).sum());
                 if bill == Metric::BilledRadio {
                     add(Metric::BilledResent, both.iter().map(|v| v.resent_bytes as f64).sum());
+                }
+            }
+        }
+    }
+}
+
+/// Adds the counters of the firewalls on the route of each flow.
+fn firewalls(model: &Model, world: &World, all: &mut [FlowMeasures]) {
+    for (i, (flow, measures)) in model.flows.iter().zip(all).enumerate() {
+        let ways = || flow.other_paths.iter().flatten().chain([&flow.route, &flow.way_back]).flatten();
+        let passed = model.firewalls.iter().filter(|f| ways().any(|link| f.links.contains(link)));
+        for firewall in passed {
+            let element = world.names.iter().position(|known| *known == firewall.name);
+            let element = element.and_then(|at| world.network.element::<Firewall>(ElementId(at as u32)));
+            let Some(element) = element else { continue };
+            let numbers = std::iter::once(i).chain(path_numbers(model, i));
+            for counts in numbers.map(|number| element.counts(number as u32)) {
+                for (metric, count) in [
+                    (Metric::FirewallEntries, counts.opened),
+                    (Metric::FirewallExpired, counts.expired),
+                    (Metric::FirewallRefused, counts.refused),
+                    (Metric::FirewallResets, counts.resets),
+                ] {
+                    if let Some(at) = Metric::ALL.iter().position(|m| *m == metric) {
+                        measures.values[at] = Some(measures.values[at].unwrap_or(0.0) + count as f64);
+                    }
                 }
             }
         }

@@ -186,6 +186,12 @@ fn number(metric: Metric, all: &[UserCounts]) -> Option<f64> {
         Metric::LlcRepeatedOctets => sum(&|c| c.down.repeated_octets + c.up.repeated_octets),
         Metric::PacketsFlushed => sum(&|c| c.down.flushed + c.up.flushed),
         Metric::CellChanges => sum(&|c| c.changes),
+        Metric::VoiceCalls => sum(&|c| c.calls),
+        Metric::RestartsPcu => sum(&|c| c.restarts[0]),
+        Metric::RestartsBsc => sum(&|c| c.restarts[1]),
+        Metric::RestartsSgsn => sum(&|c| c.restarts[2]),
+        Metric::RestartTime => sum(&|c| c.restart_time) / 1e9,
+        Metric::PacketsLostInRestarts => sum(&|c| c.down.restarted + c.up.restarted),
         Metric::LlcGap => longest(&|c| c.down.gap.max(c.up.gap)) / 1e9,
         _ => return None,
     })

@@ -111,6 +111,33 @@ fn wl_14_causes_of_disconnections() {
     assert!(remote == 0.0 && handover > 1.5 * air && air > 100.0, "{handover} {air} {remote}");
 }
 
+/// WL-14: pauses of a GPRS bearer by cause: changes of cell, voice calls, restarts of each element.
+#[test]
+fn wl_14_causes_of_pauses() {
+    let keys = r#"
+        sgsn = { buffer = "50 kB", leak = "30 kbit/s" }
+        reselection = { at = ["8 s"] }
+        voice = { every = "40 s", lasts = "5 s" }
+    "#;
+    let restart = |element: &str, at: &str| {
+        format!(
+            "[[hop.radio.gprs.restart]]\nname = \"{element}-{}\"\nelement = \"{element}\"\nat = [{at}]\nlasts = \"4 s\"\n",
+            at.len()
+        )
+    };
+    let all = [("pcu", "\"14 s\", \"24 s\""), ("bsc", "\"32 s\""), ("sgsn", "\"40 s\"")];
+    let restarts: String = all.iter().map(|(element, at)| restart(element, at)).collect();
+    use Metric::*;
+    let causes = [CellChanges, RestartsPcu, RestartsBsc, RestartsSgsn, RestartTime];
+    let with = gprs(keys, &restarts);
+    assert_eq!(causes.map(|m| metric(&with, 0, m)), [1.0, 2.0, 1.0, 1.0, 16.0]);
+    assert!(metric(&with, 0, PacketsLostInRestarts) >= 4.0 && metric(&with, 0, VoiceCalls) >= 1.0);
+    let without = gprs(keys, "");
+    assert_eq!(causes.map(|m| metric(&without, 0, m)), [1.0, 0.0, 0.0, 0.0, 0.0]);
+    assert_eq!(metric(&without, 0, PacketsLostInRestarts), 0.0);
+    assert!(metric(&with, 0, DownloadTime) > metric(&without, 0, DownloadTime) + 10.0);
+}
+
 /// WC-02, WC-10: place and common fate of PDUs from a scenario file.
 #[test]
 fn wc_10_rate_by_distance_and_load() {

@@ -157,6 +157,32 @@ fn the_picture_names_the_change_of_cell_under_a_timeout() {
     assert!(picture.layers.iter().any(|l| l.name == "radio TBF down" && !l.events.is_empty()));
 }
 
+/// WL-14: a restart of a network element is told apart from a change of cell, and lies under the timeout that it causes.
+#[test]
+fn wl_14_the_picture_names_the_restart_under_a_timeout() {
+    let radio = r#"
+        class = 4
+        scheme = "cs-2"
+        reselection = { at = ["40 s"], outage = "5 s" }
+        [[hop.radio.gprs.restart]]
+        name = "crash"
+        element = "pcu"
+        at = ["20 s"]
+        lasts = "6 s"
+    "#;
+    let model = model(radio, &flow("download", "server", "phone", "150 kB"));
+    let picture = lab::picture::picture(&model, 0, 0);
+    let network = picture.layers.iter().find(|l| l.name == "radio network").unwrap();
+    let events: Vec<_> = network.events.iter().map(|e| (e.event.as_str(), e.t, e.until)).collect();
+    assert_eq!(events, [("PCU restart", 20.0, Some(26.0))]);
+    let under = report::under(&picture.timeouts, &picture.sent, &picture.layers);
+    let names = |u: &report::TimeoutOverlap| -> Vec<String> {
+        u.events.iter().map(|e| e.event.event.clone()).collect()
+    };
+    let all: Vec<String> = under.iter().flat_map(names).collect();
+    assert!(all.iter().any(|e| e == "PCU restart") && all.iter().any(|e| e == "cell reselection"), "{all:?}");
+}
+
 /// TA-06: each RLC block of a bearer is drawn over its number: first transmission, retransmission, acknowledgement;
 /// dummy blocks, set-ups and releases of TBFs are in rows. The numbers drawn equal the bearer's counters.
 #[test]

@@ -27,17 +27,20 @@ pub enum Cause {
     Handover,
     /// Reported by the equipment: the radio link failed.
     AirInterface,
+    /// Reported by the equipment: an element of the network restarted.
+    NetworkSoftware,
 }
 
 impl Cause {
     /// All causes.
-    pub const ALL: [Cause; 6] = [
+    pub const ALL: [Cause; 7] = [
         Cause::Unknown,
         Cause::Path,
         Cause::LocalLink,
         Cause::RemoteEquipment,
         Cause::Handover,
         Cause::AirInterface,
+        Cause::NetworkSoftware,
     ];
 
     /// Name in results.
@@ -49,6 +52,7 @@ impl Cause {
             Cause::RemoteEquipment => "remote-equipment",
             Cause::Handover => "handover",
             Cause::AirInterface => "air-interface",
+            Cause::NetworkSoftware => "network-software",
         }
     }
 
@@ -61,6 +65,7 @@ impl Cause {
             Cause::RemoteEquipment => "by the other end",
             Cause::Handover => "a change of cell failed",
             Cause::AirInterface => "the radio link failed",
+            Cause::NetworkSoftware => "an element of the network restarted",
         }
     }
 

@@ -9,6 +9,7 @@ use crate::wires::Wires;
 use base::event::{Category, Event, Source};
 use base::packet::{DropReason, Flags, Packet};
 use base::pool::{Body, BodyRef, Part, Pool};
+use base::tcp::Segment;
 use base::trace::{Derived, Tracer};
 use base::truth::{DataDrop, Ledger};
 use base::{Rate, Time};
@@ -338,6 +339,12 @@ impl Cx<'_> {
     #[cold]
     pub fn connection(&self, packet: &Packet) -> u64 {
         self.core.pool.connection(packet.body)
+    }
+
+    /// Segment of a model's packet, without SACK blocks; `None` for other bodies.
+    #[cold]
+    pub fn segment(&self, packet: &Packet) -> Option<Segment> {
+        self.core.pool.segment(packet.body)
     }
 
     /// Duplicates a packet with its body; the duplicate has [`Flags::COPY`].

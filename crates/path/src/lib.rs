@@ -11,6 +11,7 @@ pub mod checksum;
 pub mod compression;
 pub mod deadline;
 pub mod element;
+pub mod firewall;
 pub mod fragment;
 pub mod gate;
 pub mod hold;

@@ -4,7 +4,7 @@ mod common;
 
 use base::{Rate, Span};
 use common::{Bench, permanent};
-use radio::cell::config::{CellConfig, UserConfig};
+use radio::cell::config::{CellConfig, PcuSite, UserConfig};
 use radio::cell::element;
 use radio::coding::Scheme;
 use radio::mac::tbf::{Durations, Setup};
@@ -43,6 +43,70 @@ fn gp_01_gp_02_a_packet_passes_every_element() {
     let up = periods + air + 0.020 + octets(489 + 57) + 0.010 + gn;
     let [(at, 2)] = b.got(element::up(0))[..] else { panic!("{:?}", b.got(element::up(0))) };
     assert!((at - 5.0 - up).abs() < 1e-6, "{} {up}", at - 5.0);
+}
+
+/// GP-01: the place of the PCU decides which interfaces blocks cross and which LLC frames, and so when blocks begin.
+#[test]
+fn gp_01_the_pcu_has_a_place() {
+    let arrival = |pcu_at| {
+        let mut user = permanent(1);
+        user.llc.n201 = 1520;
+        (user.delays.abis, user.delays.bsc) = (Span::from_millis(20), Span::from_millis(5));
+        user.sgsn.gb_delay = Span::from_millis(12);
+        let mut b = Bench::new(&CellConfig { pcu_at, ..one(user) });
+        b.down(0.0, 489);
+        b.run(5.0);
+        b.got(element::down(0))[0].0
+    };
+    let blocks = 16.0 * 0.02 + radio::tdma::AIR.as_secs_f64();
+    // The frame takes the next block period at the PCU; 37, 12 and 0 ms are before it.
+    for (site, expected) in [
+        (PcuSite::Bts, 0.040 + blocks),
+        (PcuSite::Bsc, 0.020 + blocks + 0.025),
+        (PcuSite::Sgsn, blocks + 0.037),
+    ] {
+        assert!((arrival(site) - expected).abs() < 1e-6, "{site}: {} {expected}", arrival(site));
+    }
+}
+
+/// GP-01: a slow Abis in the loop of RLC closes its window; behind a PCU in the base station it does not.
+#[test]
+fn gp_01_abis_is_in_the_loop_of_rlc_or_not() {
+    let stalled = |pcu_at| {
+        let mut user = permanent(4);
+        user.delays.abis = Span::from_millis(250);
+        let mut b = Bench::new(&CellConfig { pcu_at, ..one(user) });
+        (0..100).for_each(|_| b.down(0.0, 1000));
+        b.run(60.0);
+        assert_eq!(b.got(element::down(0)).len(), 100);
+        b.cell().counts(0).unwrap().down.stalled_ticks
+    };
+    let (near, far) = (stalled(PcuSite::Bts), stalled(PcuSite::Bsc));
+    assert!(near == 0 && far > 50, "{near} {far}");
+}
+
+/// GP-01: Abis to a PCU in the base station carries each LLC frame once, with its headers of Gb, in both directions.
+#[test]
+fn gp_01_frames_share_abis_toward_a_pcu_in_the_base_station() {
+    let user = |name: &str| {
+        let mut user = permanent(1);
+        (user.name, user.llc.n201, user.sgsn.gb_overhead) = (name.into(), 1520, 57);
+        user
+    };
+    let mut config = CellConfig::of(vec![user("a"), user("b")]);
+    (config.pcu_at, config.abis) = (PcuSite::Bts, Some(Rate::from_bps(8000)));
+    let mut b = Bench::new(&config);
+    for _ in 0..20 {
+        (0..2).for_each(|m| b.down_of(m, 0.0, 489));
+        b.up(0.0, 489);
+    }
+    b.run(60.0);
+    // 557 octets a frame: 40 frames down, 20 packets up, which Gb carries without LLC, in 546 octets.
+    let last = |port| b.got(port).iter().map(|(at, _)| *at).fold(0.0, f64::max);
+    let down = last(element::down(0)).max(last(element::down(1)));
+    assert!((down - 40.0 * 0.557).abs() < 0.4, "{down}");
+    let up = last(element::up(0));
+    assert!((up - 20.0 * 0.546).abs() < 0.4, "{up}");
 }
 
 /// Blocks of new data in 20 s of a backlogged downlink on four timeslots.

@@ -268,6 +268,7 @@ fn build(root: &Tree, cx: &Cx<'_>) -> Option<Model> {
         links: graph.links,
         bearers: graph.bearers,
         processes: graph.processes,
+        firewalls: graph.firewalls,
         gates: graph.gates,
         rate_changes: graph.rate_changes,
         losses: graph.losses,

@@ -163,6 +163,9 @@ fn a_real_pcu_leaves_no_say_in_what_it_decides() {
         ("sgsn = { leak = \"20 kbit/s\" }", "`sgsn.leak` has no effect beside `pcu`"),
         ("scheme = { down = \"mcs-9\", up = \"cs-2\" }", "both directions in GPRS or both in EGPRS"),
         ("reselection = { outage = \"3 s\" }", "`reselection.outage` has no effect beside `pcu`"),
+        ("delays = { bsc = \"3 ms\" }", "`delays.bsc` has no effect beside `pcu`"),
+        ("pcu-at = \"bts\"", "`pcu-at` has no effect beside `pcu`"),
+        (RESTART, "`restart` has no effect beside `pcu`"),
     ] {
         let error = read(&gprs(keys), &[]).expect_err(keys);
         assert!(error.contains(word), "{error}");
@@ -181,6 +184,27 @@ fn a_real_pcu_leaves_no_say_in_what_it_decides() {
         let error = read(&second(cell), &[]).expect_err(cell);
         assert!(error.contains(word), "{error}");
     }
+}
+
+const RESTART: &str =
+    "[[hop.radio.gprs.restart]]\nname = \"crash\"\nelement = \"sgsn\"\nat = [\"5 s\"]\nlasts = \"9 s\"";
+
+/// WL-14, GP-01: a restart of the SGSN beside acknowledged LLC, one without times, and a firewall open to an unknown flow are
+/// refused.
+#[test]
+fn restarts_and_firewalls_with_mistakes() {
+    let gprs = |keys: &str, restart: &str| format!("[hop.radio.gprs]\n{keys}\n{restart}");
+    assert!(read(&gprs("pcu-at = \"bts\"", RESTART), &[]).is_ok());
+    let error =
+        read(&gprs("llc = { mode = \"acknowledged\" }", RESTART), &[]).expect_err("LLC would restart");
+    assert!(error.contains("a restart of the SGSN ends acknowledged LLC"), "{error}");
+    let pcu = RESTART.replace("sgsn", "pcu");
+    assert!(read(&gprs("llc = { mode = \"acknowledged\" }", &pcu), &[]).is_ok());
+    let error = read(&gprs("", &RESTART.replace("at = [\"5 s\"]\n", "")), &[]).expect_err("no times");
+    assert!(error.contains("`every`") && error.contains("`at`"), "{error}");
+    let error =
+        read("radio = \"gprs\"\nfirewall = { open-to = [\"downlod\"] }", &[]).expect_err("no such flow");
+    assert!(error.contains("there is no flow `downlod`"), "{error}");
 }
 
 /// A grid may vary the preset, and errors are reported at the hop.

@@ -110,6 +110,13 @@ fn is_error(ip: &IpHead, inside: &[u8]) -> bool {
     }
 }
 
+/// Packet that an ICMP error quotes, as far as it is quoted; `None` for other packets.
+pub fn quoted(packet: &[u8]) -> Option<&[u8]> {
+    let ip = IpHead::read(packet, 0).ok().filter(|ip| ip.fragment.is_none())?;
+    let inside = packet.get(ip.header as usize..ip.size as usize)?;
+    is_error(&ip, inside).then(|| inside.get(HEAD..)).flatten()
+}
+
 /// Reads an ICMP error about a packet above the MTU; `None` for other packets, or with a wrong checksum.
 pub fn read(packet: &[u8]) -> Option<TooBig> {
     let ip = IpHead::read(packet, 0).ok().filter(|ip| ip.fragment.is_none())?;

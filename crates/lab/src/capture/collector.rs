@@ -178,14 +178,14 @@ impl<'m, 'a> Collector<'m, 'a> {
     /// fragments.
     fn derive(&mut self, head: &Packet, how: Derived) {
         let of = match how {
-            Derived::Part { of, .. } | Derived::TooBig { of, .. } => of,
+            Derived::Part { of, .. } | Derived::TooBig { of, .. } | Derived::Reset { of } => of,
             Derived::Joined => head.id,
         };
         let first = self.first;
         let place = self.find(of).map(|packet| (packet - first) as usize);
         let Some(source) = place.and_then(|place| self.packets.get_mut(place)) else { return };
-        // A packet above the MTU ends with a drop event.
-        source.ended |= !matches!(how, Derived::TooBig { .. });
+        // A packet above the MTU or without a connection ends with a drop event.
+        source.ended |= !matches!(how, Derived::TooBig { .. } | Derived::Reset { .. });
         if how == Derived::Joined || self.by_id.get(head.id).is_some() {
             return;
         }

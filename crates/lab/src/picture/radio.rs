@@ -46,6 +46,8 @@ struct Bearer<'a> {
     name: &'a str,
     ways: [BearerDirection; 2],
     change: Option<Change>,
+    /// Restart of a network element in progress: start, s, and name.
+    restarts: Vec<(f64, &'static str)>,
     rows: Vec<Layer>,
 }
 
@@ -163,6 +165,10 @@ impl Bearer<'_> {
         match step {
             CellStep::Decision => self.change = Some(Change { since: t, steps: Vec::new() }),
             CellStep::Preempted => self.add("cell", t, None, "voice call", String::new()),
+            CellStep::PcuRestart => self.restarts.push((t, "PCU restart")),
+            CellStep::BscRestart => self.restarts.push((t, "BSC restart")),
+            CellStep::SgsnRestart => self.restarts.push((t, "SGSN restart")),
+            CellStep::Restarted => self.tell_restarts(t),
             CellStep::Resumed => {
                 if let Some(change) = self.change.take() {
                     let detail = change.steps.join(", ");
@@ -174,6 +180,14 @@ impl Bearer<'_> {
                     change.steps.push(format!("{step} after {:.1} s", t - change.since));
                 }
             }
+        }
+    }
+
+    /// Ends the restart that began first.
+    fn tell_restarts(&mut self, until: f64) {
+        if !self.restarts.is_empty() {
+            let (since, name) = self.restarts.remove(0);
+            self.add("network", since, Some(until), name, "fault of its software".to_owned());
         }
     }
 
@@ -203,6 +217,9 @@ impl Bearer<'_> {
     fn finish(mut self, end: f64) -> Vec<Layer> {
         if let Some(change) = self.change.take() {
             self.add("cell", change.since, Some(end), "cell reselection", change.steps.join(", "));
+        }
+        while !self.restarts.is_empty() {
+            self.tell_restarts(end);
         }
         for way in 0..2 {
             let row = format!("LLC {}", direction(way));
@@ -236,7 +253,8 @@ pub(super) fn layers(
     let alone = (0..world.bearers.len()).filter(|b| on_way(*b)).count() == 1;
     for (b, &(id, user)) in world.bearers.iter().enumerate().filter(|(b, _)| on_way(*b)) {
         let name = model.bearers[b].name.as_str();
-        let mut bearer = Bearer { name, ways: Default::default(), change: None, rows: Vec::new() };
+        let mut bearer =
+            Bearer { name, ways: Default::default(), change: None, restarts: Vec::new(), rows: Vec::new() };
         for record in records.iter().filter(|r| r.source.0 == id.0) {
             let whose = match record.event {
                 Event::Tbf { user, .. }

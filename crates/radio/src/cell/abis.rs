@@ -7,7 +7,7 @@
 
 use crate::coding::Scheme;
 use crate::tdma::{BLOCKS_PER_SECOND, Tick};
-use base::Rate;
+use base::{Rate, Time};
 
 /// Synchronisation, control and time alignment bits of each radio block on Abis, octets.
 const OVERHEAD: u64 = 6;
@@ -42,6 +42,27 @@ impl Abis {
     pub(super) fn take(&mut self, scheme: Scheme, way: usize) {
         let octets = u64::from(scheme.properties().octets[way]) + OVERHEAD;
         self.left -= (octets * 8 * BLOCKS_PER_SECOND) as i64;
+    }
+}
+
+/// Abis that carries LLC frames to a PCU in the base station. Frames queue in the order in which the SGSN and the PCU
+/// pass them on; within a block period this may differ from the order of their times.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AbisFrames {
+    rate: Rate,
+    /// Time at which each direction is free again.
+    free: [Time; 2],
+}
+
+impl AbisFrames {
+    pub(super) fn new(rate: Rate) -> AbisFrames {
+        AbisFrames { rate, free: [Time::ZERO; 2] }
+    }
+
+    /// Time at which a frame of `octets` that arrives at `t` is through. `way`: 0 down, 1 up.
+    pub(super) fn carry(&mut self, way: usize, t: Time, octets: u32) -> Time {
+        self.free[way] = self.free[way].max(t) + self.rate.span_of(u64::from(octets));
+        self.free[way]
     }
 }
 

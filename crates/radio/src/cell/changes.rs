@@ -7,7 +7,7 @@ use super::{Air, Direction, Side};
 use crate::mac::tbf::{DOWNLINK, Event as TbfEvent, TbfState};
 use crate::mobility::{Change, Extent};
 use crate::tdma::{self, Tick};
-use base::event::{CellStep, Event};
+use base::event::CellStep;
 use base::packet::DropReason;
 use base::{Span, Time};
 
@@ -41,12 +41,7 @@ impl User {
         at <= t && at + tdma::BLOCK > t
     }
 
-    fn say(&self, side: &mut Side, t: Time, step: CellStep) {
-        let user = u32::from(self.me);
-        side.note(t, || Event::Mobility { user, step });
-    }
-
-    /// Starts a cell change or voice call that is due; executes the steps of a change in progress.
+    /// Cell changes, steps of a change in progress, voice calls.
     pub(super) fn move_about(&mut self, n: Tick, t: Time, air: &mut Air, side: &mut Side) {
         if self.mobility.next() <= t {
             let change = self.mobility.take();
@@ -162,13 +157,18 @@ impl User {
 
     /// FLUSH-LL: deletes the PCU's queue of the mobile.
     fn flush(&mut self, t: Time, side: &mut Side) {
+        self.discard_pcu_queue(DropReason::Flushed, t, side);
+    }
+
+    /// The PCU's queue for the mobile ends.
+    pub(super) fn discard_pcu_queue(&mut self, reason: DropReason, t: Time, side: &mut Side) {
         let mut gone = Vec::new();
         let octets = self.down.sender.feed.pdus().filter(|p| !p.delivered).map(|p| p.size).sum();
         side.content(|log| log.flush(t, self.me, octets));
         self.down.sender.feed.clear(|id, delivered| gone.push((id, delivered)));
         for (id, delivered) in gone {
             if !delivered {
-                self.end(Direction::Down, id, DropReason::Flushed, t, side);
+                self.end(Direction::Down, id, reason, t, side);
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::quality::Source;
 use crate::rlc::poll::Policy;
 use crate::rlc::{Mode, Numbering};
 use base::dist::Dist;
-use base::{Rate, Span};
+use base::{Rate, Span, Time};
 use path::channel::class::ClassRule;
 
 base::named! {
@@ -128,12 +128,61 @@ pub struct Delays {
     pub gn_rate: Option<Rate>,
     /// GTP, UDP and IP headers of each packet on Gn, octets.
     pub gn_overhead: u32,
-    /// Abis transmission and PCU processing.
+    /// Abis, and processing of the base station and the PCU.
     pub abis: Span,
+    /// Processing of the BSC, which all packets pass.
+    pub bsc: Span,
     /// Processing in the terminal.
     pub terminal: Span,
     /// Rate of the cable between terminal and computer; `None`: unlimited.
     pub cable: Option<Rate>,
+}
+
+base::named! {
+    /// Place of the PCU (GSM 03.60, positions A to C of a remote PCU), which decides what crosses the interfaces: beyond
+    /// the PCU LLC frames, before it radio blocks.
+    pub enum PcuSite {
+        /// In the base station: Abis and BSC are beyond it.
+        Bts = "bts",
+        /// A part of the BSC.
+        Bsc = "bsc",
+        /// At the site of the SGSN: Abis, BSC and the line to the SGSN are before it.
+        Sgsn = "sgsn",
+    }
+}
+
+base::named! {
+    /// Network element whose software may fail.
+    pub enum NetworkElement {
+        /// Packet control unit.
+        Pcu = "pcu",
+        /// Base station controller.
+        Bsc = "bsc",
+        /// Serving GPRS support node.
+        Sgsn = "sgsn",
+    }
+}
+
+/// Start times of restarts.
+#[derive(Clone, PartialEq, Debug)]
+pub enum RestartTimes {
+    /// Repeated: time from the end of one to the start of the next, nanoseconds; stationary from the beginning.
+    Every(Dist),
+    /// Listed times, ascending.
+    Listed(Vec<Time>),
+}
+
+/// Restarts of a network element after faults of its software.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Restart {
+    /// Key of its random streams.
+    pub name: String,
+    /// The element.
+    pub element: NetworkElement,
+    /// Start times.
+    pub times: RestartTimes,
+    /// Time until it works again, nanoseconds.
+    pub lasts: Dist,
 }
 
 /// Limits of the terminal's uplink buffer.
@@ -203,6 +252,19 @@ pub struct UserConfig {
 }
 
 impl UserConfig {
+    /// This mobile with the delays that a PCU at `site` has before it (`delays.abis`) and beyond it (`sgsn.gb_delay`).
+    pub(super) fn with_pcu_at(&self, site: PcuSite) -> UserConfig {
+        let mut user = self.clone();
+        let Delays { abis, bsc, .. } = self.delays;
+        let gb = self.sgsn.gb_delay;
+        (user.delays.abis, user.sgsn.gb_delay) = match site {
+            PcuSite::Bts => (Span::ZERO, abis + bsc + gb),
+            PcuSite::Bsc => (abis + bsc, gb),
+            PcuSite::Sgsn => (abis + bsc + gb, Span::ZERO),
+        };
+        user
+    }
+
     /// A mobile of multislot class 4 (1 + 3 timeslots) with the defaults of the parameters.
     pub fn new(name: &str) -> Self {
         let class = multislot::CLASSES[3];
@@ -256,6 +318,10 @@ pub struct CellConfig {
     pub load: Option<CellLoad>,
     /// Rate of Abis in each direction, which all timeslots share; `None`: unlimited.
     pub abis: Option<Rate>,
+    /// Place of the PCU.
+    pub pcu_at: PcuSite,
+    /// Restarts of network elements, which all mobiles notice.
+    pub restarts: Vec<Restart>,
     /// Mobiles of the cell, at most 32.
     pub users: Vec<UserConfig>,
 }
@@ -263,6 +329,15 @@ pub struct CellConfig {
 impl CellConfig {
     /// A cell with eight timeslots.
     pub fn of(users: Vec<UserConfig>) -> Self {
-        CellConfig { slots: 8, turn: 1, bucket: None, load: None, abis: None, users }
+        CellConfig {
+            slots: 8,
+            turn: 1,
+            bucket: None,
+            load: None,
+            abis: None,
+            pcu_at: PcuSite::Bsc,
+            restarts: Vec::new(),
+            users,
+        }
     }
 }

@@ -37,6 +37,8 @@ pub struct DirectionCounts {
     pub octets: u64,
     /// Packets discarded at cell changes, or because one of their frames was abandoned or lost.
     pub flushed: u64,
+    /// Packets discarded because a network element restarted.
+    pub restarted: u64,
     /// Packets discarded at the end of their lifetime.
     pub expired: u64,
     /// Packets discarded because a buffer was full.
@@ -81,6 +83,10 @@ pub struct UserCounts {
     pub failed_changes: u64,
     /// Voice calls that suspended packet service.
     pub calls: u64,
+    /// Restarts of PCU, BSC and SGSN while the mobile was in use.
+    pub restarts: [u64; 3],
+    /// Time for which they lasted, ns.
+    pub restart_time: u64,
 }
 
 impl UserCounts {

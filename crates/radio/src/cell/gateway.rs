@@ -67,6 +67,11 @@ impl User {
 
     /// Queues a packet that reaches the SGSN, as LLC PDUs, or drops it.
     fn admit(&mut self, at: Time, packet: Packet, side: &mut Side) {
+        if at < self.sgsn_away {
+            self.down.counts.restarted += 1;
+            side.drops.push((packet, DropReason::Restarted));
+            return;
+        }
         let (mut pdus, mut octets) = (0, 0);
         self.segmentation
             .frames(packet.size)
@@ -117,7 +122,9 @@ impl User {
             }
             match self.sgsn.pass(now) {
                 Some(PduFate::At(t, id)) => {
-                    let serial = self.frames.get(id).serial;
+                    let frame = self.frames.get(id);
+                    let (serial, on_gb) = (frame.serial, frame.octets + self.gb.gb_overhead);
+                    let t = side.abis.as_mut().map_or(t, |abis| abis.carry(0, t, on_gb));
                     side.content(|log| log.frame(t, TapPoint::Gb, serial));
                     self.pcu.push_back((t.max(self.sgsn_held), id));
                     if self.rlc_buffer.is_some() {
@@ -143,6 +150,10 @@ impl User {
     fn take_from_gb(&mut self, now: Time, side: &mut Side) {
         while let Some((t, id)) = self.pcu.front().copied().filter(|(t, _)| *t <= now) {
             self.pcu.pop_front();
+            if t < self.pcu_away {
+                self.end(Direction::Down, id, DropReason::Restarted, t, side);
+                continue;
+            }
             let frame = self.frames.get_mut(id);
             frame.since = t;
             let octets = frame.octets;
@@ -154,10 +165,12 @@ impl User {
         }
     }
 
-    /// Time at which an uplink packet that is complete at the PCU at `t` leaves the core network.
-    pub(super) fn beyond_gb(&mut self, packet: &Packet, t: Time) -> Time {
+    /// Time at which an uplink packet, complete at the PCU at `t`, leaves the core.
+    pub(super) fn beyond_gb(&mut self, packet: &Packet, t: Time, side: &mut Side) -> Time {
+        let on_gb = packet.size + self.gb.gb_overhead;
+        let t = side.abis.as_mut().map_or(t, |abis| abis.carry(1, t, on_gb));
         let start = t.max(self.gb_up_free);
-        let octets = u64::from(packet.size + self.gb.gb_overhead);
+        let octets = u64::from(on_gb);
         self.gb_up_free = start + self.gb.gb_rate.map_or(Span::ZERO, |rate| rate.span_of(octets));
         self.beyond_gn(packet, self.gb_up_free + self.gb.gb_delay, 1)
     }

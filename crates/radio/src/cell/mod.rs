@@ -14,9 +14,10 @@
 //! | `changes` | cell changes and voice calls |
 //! | `frames`, `abm` | packets and their LLC frames; acknowledged LLC |
 //! | `counts` | counters |
-//! | `display` | engineering-mode display of a mobile |
-//! | `load` | calls and additional packet users |
-//! | `abis` | capacity of the link between PCU and base station |
+//! | `display` | serving cell of a mobile, as its engineering mode shows it |
+//! | `load` | calls and other packet users of the cell |
+//! | `abis` | capacity between BSC and base station |
+//! | `restart` | restarts of network elements |
 //! | `traffic` | traffic classes |
 //! | `gateway` | core network, SGSN queue and Gb, terminal, cable |
 //! | `content` | capture log of blocks and frames |
@@ -34,6 +35,7 @@ pub mod element;
 mod frames;
 mod gateway;
 mod load;
+mod restart;
 mod setup;
 mod tbf_direction;
 mod traffic;
@@ -45,15 +47,16 @@ use crate::coding::Scheme;
 use crate::llc::Segmentation;
 use crate::mac::ring::Ring;
 use crate::tdma::{self, Tick};
-use abis::Abis;
+use abis::{Abis, AbisFrames};
 use base::event::Event;
 use base::packet::{DropReason, Packet};
 use base::rng::Seed;
 use base::{Span, Time};
-use config::CellConfig;
+use config::{CellConfig, PcuSite};
 use content::Content;
 use counts::{SlotCounts, UserCounts};
 use load::Load;
+use restart::RestartProcess;
 use std::collections::VecDeque;
 use user::User;
 
@@ -232,6 +235,8 @@ const RRBP: std::ops::RangeInclusive<u32> = 3..=6;
 struct Side {
     /// BSSGP flow control of the cell.
     bucket: Option<CellBucket>,
+    /// Abis beyond a PCU in the base station, if its rate is limited.
+    abis: Option<AbisFrames>,
     log: bool,
     /// Capture log, if the run is captured.
     content: Option<Box<Content>>,
@@ -270,8 +275,10 @@ pub struct Cell {
     air: Air,
     side: Side,
     load: Option<Load>,
-    /// Capacity of Abis, downlink and uplink; `None`: unlimited.
+    /// Capacity of Abis, downlink and uplink, if radio blocks cross it.
     abis: Option<[Abis; 2]>,
+    pcu_at: PcuSite,
+    restarts: Vec<RestartProcess>,
     /// Next tick with possible activity.
     next: Option<Tick>,
     /// First tick that has not been executed.
@@ -285,10 +292,12 @@ impl Cell {
         let mut air = Air::new(slots);
         let bucket = config.bucket.map(CellBucket::new);
         let (events, drops) = (Vec::new(), Vec::new());
-        let mut side = Side { bucket, log: false, content: None, events, drops, out_at: Time::NEVER };
+        let in_bts = config.pcu_at == PcuSite::Bts;
+        let abis = config.abis.filter(|_| in_bts).map(AbisFrames::new);
+        let mut side = Side { bucket, abis, log: false, content: None, events, drops, out_at: Time::NEVER };
         let mut users: Vec<User> = Vec::new();
         for (i, user) in config.users.iter().take(32).enumerate() {
-            users.push(User::new(i as u8, user, slots, seed));
+            users.push(User::new(i as u8, &user.with_pcu_at(config.pcu_at), slots, seed));
         }
         let name = config.users.first().map_or("", |u| u.name.as_str());
         let load = config.load.map(|l| Load::new(&l, slots, name, seed));
@@ -296,9 +305,13 @@ impl Cell {
         for user in &mut users {
             user.begin(safe, &mut air, &mut side);
         }
-        let next = users.iter().map(|u| u.due).min().filter(|t| *t < Tick::MAX);
-        let abis = config.abis.map(|rate| [Abis::new(rate); 2]);
-        Cell { turn: config.turn.max(1), users, air, side, load, abis, next, done: 0 }
+        let abis = config.abis.filter(|_| !in_bts).map(|rate| [Abis::new(rate); 2]);
+        let restarts = config.restarts.iter().map(|r| RestartProcess::new(r, seed)).collect();
+        let (turn, pcu_at) = (config.turn.max(1), config.pcu_at);
+        let mut cell = Cell { turn, users, air, side, load, abis, pcu_at, restarts, next: None, done: 0 };
+        let next = cell.users.iter().map(|u| u.due).min().unwrap_or(Tick::MAX).min(cell.next_restart());
+        cell.next = (next < Tick::MAX).then_some(next);
+        cell
     }
 
     /// A packet enters the bearer of a mobile.
@@ -320,6 +333,9 @@ impl Cell {
     fn tick(&mut self, n: Tick) {
         let t = tdma::start_of(n);
         self.done = n + 1;
+        if !self.restarts.is_empty() {
+            self.restart_elements(n, t);
+        }
         let Cell { users, air, side, turn, load, abis, .. } = self;
         // With limited Abis, the timeslots take turns in being first.
         let from = if abis.is_some() { n as usize % air.slots } else { 0 };
@@ -389,6 +405,9 @@ impl Cell {
         }
         if air.polled != [0; RESERVED] {
             next = n + 1;
+        }
+        if !self.restarts.is_empty() {
+            next = next.min(self.next_restart().max(n + 1));
         }
         self.next = (next < Tick::MAX).then_some(next);
     }

@@ -76,6 +76,9 @@ pub(super) struct User {
     pub(super) ready: Tick,
     pub(super) suspended: [Time; 2],
     pub(super) sgsn_held: Time,
+    /// End of the last restart of the SGSN; below, of an element without which no frame reaches the PCU.
+    pub(super) sgsn_away: Time,
+    pub(super) pcu_away: Time,
     pub(super) mobility: Mobility,
     pub(super) change: Option<Change>,
     pub(super) camped: Camped,
@@ -90,6 +93,9 @@ pub(super) struct User {
     pub(super) gn_free: [Time; 2],
     pub(super) gb: crate::bssgp::SgsnConfig,
     pub(super) changes: [u64; 3],
+    /// Restarts of PCU, BSC and SGSN during use, and the time that they took.
+    pub(super) restarts: [u64; 3],
+    pub(super) restart_time: Span,
     pub(super) useful: u64,
     pub(super) due: Tick,
     /// First tick in which [`User::prepare`] may have work; 0 after a packet, a report, a signal or a stall.
@@ -157,6 +163,8 @@ impl User {
             ready: 0,
             suspended: [Time::ZERO; 2],
             sgsn_held: Time::ZERO,
+            sgsn_away: Time::ZERO,
+            pcu_away: Time::ZERO,
             mobility: Mobility::new(&config.mobility, &format!("{name}.mobility"), seed),
             change: None,
             camped: Camped::FIRST,
@@ -169,6 +177,8 @@ impl User {
             gn_free: [Time::ZERO; 2],
             gb: config.sgsn,
             changes: [0; 3],
+            restarts: [0; 3],
+            restart_time: Span::ZERO,
             useful: 0,
             due: 0,
             calm: 0,
@@ -223,6 +233,7 @@ impl User {
         let counts = if direction == Direction::Up { &mut self.up.counts } else { &mut self.down.counts };
         match reason {
             DropReason::Expired => counts.expired += 1,
+            DropReason::Restarted => counts.restarted += 1,
             _ => counts.flushed += 1,
         }
         if direction == Direction::Up {
@@ -239,6 +250,9 @@ impl User {
     /// A frame is complete at `t`, in the mobile (downlink) or in the PCU (uplink).
     pub(super) fn arrived(&mut self, direction: Direction, id: FrameId, t: Time, side: &mut Side) {
         let up = direction == Direction::Up;
+        if up && t < self.sgsn_away {
+            return self.end(direction, id, DropReason::Restarted, t, side);
+        }
         let frame = *self.frames.get(id);
         let packet = *self.frames.packet(id);
         side.content(|log| log.frame(t, if up { TapPoint::Gb } else { TapPoint::Mobile }, frame.serial));
@@ -261,7 +275,7 @@ impl User {
         let whole = self.frames.arrived(id);
         self.frames.release(id);
         if let Some(packet) = whole {
-            let at = if up { self.beyond_gb(&packet, t) } else { self.beyond_cable(&packet, t) };
+            let at = if up { self.beyond_gb(&packet, t, side) } else { self.beyond_cable(&packet, t) };
             let counts = if up { &mut self.up.counts } else { &mut self.down.counts };
             counts.octets += u64::from(packet.size);
             if up {
@@ -470,6 +484,8 @@ impl User {
             changes: self.changes[0],
             failed_changes: self.changes[1],
             calls: self.changes[2],
+            restarts: self.restarts,
+            restart_time: self.restart_time.as_nanos(),
         }
     }
 }

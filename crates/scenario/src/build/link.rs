@@ -10,6 +10,7 @@ use path::ElementId;
 use path::background::{Absorber, Background};
 use path::compression::{Compressor, Decompressor, Numbering, Restorer};
 use path::deadline::DeadlineLink;
+use path::firewall::{Firewall, INWARD, OUTWARD};
 use path::hold::Hold;
 use path::loaded::LoadedLink;
 use path::loss::Loss;
@@ -25,6 +26,10 @@ impl Builder<'_> {
             return;
         }
         let mut chain = None;
+        let up = is_up(&self.model.links[index]);
+        if up {
+            self.firewall(index, &mut chain);
+        }
         self.far_meters(index, &mut chain);
         self.past_the_transmitter(index, &mut chain);
         let serving = match self.model.links[index].bearer {
@@ -33,6 +38,9 @@ impl Builder<'_> {
         };
         self.prepend(index, &mut chain, serving);
         self.before_the_queue(index, &mut chain);
+        if !up {
+            self.firewall(index, &mut chain);
+        }
         self.chains[index] = chain;
     }
 
@@ -51,6 +59,27 @@ impl Builder<'_> {
 
     fn prepend_element(&mut self, index: usize, chain: &mut Option<Chain>, id: ElementId) {
         self.prepend(index, chain, Chain::of(id));
+    }
+
+    /// Firewall at the fixed side of the link's hop, one element for both directions.
+    fn firewall(&mut self, index: usize, chain: &mut Option<Chain>) {
+        let model = self.model;
+        let Some(number) = model.firewalls.iter().position(|f| f.links.contains(&index)) else { return };
+        let of = &model.firewalls[number];
+        let id = self.firewalls[number].unwrap_or_else(|| {
+            // Further network paths have flow numbers of their own.
+            let mut open_to: Vec<bool> = model.flows.iter().map(|f| of.open_to.contains(&f.name)).collect();
+            for (i, open) in open_to.clone().into_iter().enumerate() {
+                for number in super::path_numbers(model, i).filter(|_| open) {
+                    open_to.resize(open_to.len().max(number + 1), false);
+                    open_to[number] = true;
+                }
+            }
+            self.add(of.name.clone(), Firewall::new(of.config.clone(), open_to))
+        });
+        self.firewalls[number] = Some(id);
+        let port = if of.links[0] == index { INWARD } else { OUTWARD };
+        self.prepend(index, chain, Chain { entry: (id, port), exit: (id, port) });
     }
 
     /// Charging meters at the far end of the link: the meter of the radio network, and on the uplink the meter of the

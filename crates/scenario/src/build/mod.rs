@@ -113,6 +113,8 @@ struct Builder<'a> {
     mtus: Vec<(usize, ElementId)>,
     /// Elements of bearers.
     cells: Vec<Option<ElementId>>,
+    /// Elements of firewalls.
+    firewalls: Vec<Option<ElementId>>,
     /// Elements of channel links.
     channels: Vec<Option<ElementId>>,
     plans: Vec<Arc<Plan>>,
@@ -155,6 +157,7 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
         links: vec![Vec::new(); model.links.len()],
         mtus: Vec::new(),
         cells: vec![None; model.bearers.len()],
+        firewalls: vec![None; model.firewalls.len()],
         channels: vec![None; model.links.len()],
         plans: channel::plans(model, seed),
         travels,

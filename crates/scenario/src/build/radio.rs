@@ -79,8 +79,10 @@ impl Builder<'_> {
             if name.is_empty() {
                 (config.slots, config.turn) = (of.timeslots, of.turn);
                 (config.bucket, config.load, config.abis) = (of.bucket, of.load, of.abis);
+                config.pcu_at = of.pcu_at;
                 name.clone_from(&of.cell);
             }
+            config.restarts.extend(of.restarts.iter().cloned());
             let traffic = of.traffic.iter().map(|class| self.traffic(class)).collect();
             config.users.push(UserConfig { traffic, ..of.user.clone() });
         }

@@ -46,7 +46,7 @@ pub fn describe(model: &Model) -> String {
     let _ = writeln!(out, "path");
     for link in &model.links {
         let _ = writeln!(out, "  {}", self::link(link, model));
-        for piece in channel::pieces(link, model) {
+        for piece in firewall(link, model).into_iter().chain(channel::pieces(link, model)) {
             let _ = writeln!(out, "    {piece}");
         }
     }
@@ -201,6 +201,17 @@ fn carrier(out: &mut String, transport: &Transport) {
         if config.timestamps { "on" } else { "off" },
         config.rto.min
     );
+}
+
+/// Firewall before a link toward the mobile end.
+fn firewall(link: &Link, model: &Model) -> Option<String> {
+    let of = model.firewalls.iter().find(|f| model.links[f.links[0]].name == link.name)?;
+    let path::firewall::FirewallConfig { established, transitory, other, unknown, .. } = of.config;
+    let limit = of.config.limit.map_or(String::new(), |limit| format!(", at most {limit} entries"));
+    Some(format!(
+        "firewall: idle timeouts {established} (TCP), {transitory} (TCP half open or closed), {other} (others); \
+         segments without an entry: {unknown}{limit}"
+    ))
 }
 
 fn link(link: &Link, model: &Model) -> String {

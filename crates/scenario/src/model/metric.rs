@@ -240,6 +240,26 @@ named! {
         DisconnectionsAir = "disconnections_air_interface",
         /// Circuit losses by the remote equipment.
         DisconnectionsRemote = "disconnections_remote_equipment",
+        /// Voice calls that took the mobile.
+        VoiceCalls = "voice_calls",
+        /// Restarts of the PCU while the mobile was in use.
+        RestartsPcu = "restarts_pcu",
+        /// Restarts of the BSC while the mobile was in use.
+        RestartsBsc = "restarts_bsc",
+        /// Restarts of the SGSN while the mobile was in use.
+        RestartsSgsn = "restarts_sgsn",
+        /// Time for which these restarts lasted, seconds.
+        RestartTime = "restart_s",
+        /// Packets lost in elements that restarted.
+        PacketsLostInRestarts = "packets_lost_in_restarts",
+        /// Entries that the flow opened in firewalls.
+        FirewallEntries = "firewall_entries",
+        /// Entries of the flow that a packet of their connection found expired.
+        FirewallExpired = "firewall_expired",
+        /// Packets of the flow that firewalls discarded for lack of an entry.
+        FirewallRefused = "firewall_refused",
+        /// Of them, segments that a firewall answered by an RST.
+        FirewallResets = "firewall_resets",
     }
 }
 

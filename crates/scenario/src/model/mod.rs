@@ -44,6 +44,8 @@ pub struct Model {
     pub bearers: Vec<Bearer>,
     /// Hops whose two links are served by a program.
     pub processes: Vec<Process>,
+    /// Stateful firewalls of hops.
+    pub firewalls: Vec<Firewall>,
     /// Gates. A gate for both directions is one gate on two links, which have equal weather.
     pub gates: Vec<Gate>,
     /// Rate changes. A rate change for both directions is one rate change on two links.
@@ -239,6 +241,19 @@ pub struct Process {
     pub command: String,
     /// Indexes of its links, down before up.
     pub links: [usize; 2],
+}
+
+/// Stateful firewall of a hop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Firewall {
+    /// Element name.
+    pub name: String,
+    /// Indexes of the links of its hop, down before up; the inner side is the mobile end.
+    pub links: [usize; 2],
+    /// Timeouts, limits and choices.
+    pub config: path::firewall::FirewallConfig,
+    /// Flows that the outer side may open.
+    pub open_to: Vec<String>,
 }
 
 /// Service rate of a link.

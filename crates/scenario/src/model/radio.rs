@@ -3,7 +3,7 @@
 
 use base::{Rate, Span};
 use radio::bssgp::Bucket;
-use radio::cell::config::{CellLoad, UserConfig};
+use radio::cell::config::{CellLoad, PcuSite, Restart, UserConfig};
 use radio::framed::config::FramedConfig;
 use radio::pcu::config::Program;
 
@@ -39,6 +39,10 @@ pub struct Gprs {
     pub turn: u32,
     /// Rate of Abis, which the timeslots of the cell share; `None`: unlimited.
     pub abis: Option<Rate>,
+    /// Place of the cell's PCU.
+    pub pcu_at: PcuSite,
+    /// Restarts of network elements of the cell.
+    pub restarts: Vec<Restart>,
     /// BSSGP flow control of the cell.
     pub bucket: Option<Bucket>,
     /// Calls and further packet users of the cell.

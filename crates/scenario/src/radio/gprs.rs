@@ -1,6 +1,6 @@
 //! Grammar of GPRS bearers (`radio.gprs`): RLC/MAC configuration of a mobile.
 
-use super::{real, service, shape};
+use super::{real, restart, service, shape};
 use crate::diagnostic::Diagnostic;
 use crate::grammar::cx::{BESIDE, Cx, seconds};
 use crate::grammar::leaf;
@@ -13,7 +13,9 @@ use crate::tables::path::hop;
 use crate::tables::path::queue::capacity;
 use base::{Span, Time};
 use radio::bssgp::{Bucket, SgsnConfig};
-use radio::cell::config::{Delays, Demand, DirectionConfig, IdleRepeat, LlcConfig, Room, UserConfig, Voice};
+use radio::cell::config::{
+    Delays, Demand, DirectionConfig, IdleRepeat, LlcConfig, PcuSite, Room, UserConfig, Voice,
+};
 use radio::coding::Scheme;
 use radio::llc::LlcMode;
 use radio::mac::multislot;
@@ -83,6 +85,7 @@ pub(super) fn read(r: Reader<'_>, name: &str, flows: &[String], cx: &Cx<'_>) -> 
             gn_rate: optional(r, "gn-rate", |r, k| r.rate(k))?,
             gn_overhead: r.bytes("gn-overhead")?.min(1 << 16) as u32,
             abis: r.span("abis")?,
+            bsc: r.span("bsc")?,
             terminal: r.span("terminal")?,
             cable: optional(r, "cable", |r, k| r.rate(k))?,
         })
@@ -98,6 +101,7 @@ pub(super) fn read(r: Reader<'_>, name: &str, flows: &[String], cx: &Cx<'_>) -> 
         None => name.to_owned(),
     };
     let timeslots = r.count("timeslots")? as u8;
+    let acknowledged = user.llc.mode == LlcMode::Acknowledged;
     let pcu = optional(r, "pcu", |r, key| Program::from_name(r.word(key)?))?;
     if pcu.is_some() && !real::fits(r, cx) {
         return None;
@@ -108,6 +112,8 @@ pub(super) fn read(r: Reader<'_>, name: &str, flows: &[String], cx: &Cx<'_>) -> 
         timeslots,
         turn: r.count("turn")? as u32,
         abis: optional(r, "abis-rate", |r, k| r.rate(k))?,
+        pcu_at: PcuSite::from_name(r.word("pcu-at")?)?,
+        restarts: restart::read(r, name, acknowledged, cx)?,
         bucket: part(r, "sgsn", &shape::SGSN, |r| {
             let size = r.bytes("cell-bucket")?;
             Some(optional(r, "cell-leak", |r, k| r.rate(k))?.map(|leak| Bucket { size, leak }))

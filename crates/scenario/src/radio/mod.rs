@@ -8,6 +8,7 @@ mod circuit;
 mod framed;
 pub(crate) mod gprs;
 pub(crate) mod real;
+mod restart;
 mod service;
 mod shape;
 

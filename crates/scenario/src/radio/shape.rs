@@ -11,7 +11,7 @@ pub(super) use self::reselection::{FAULTS, RESELECTION};
 use self::errors::QUALITY;
 use super::service;
 use crate::grammar::shape::{Need, Quantity, Shape, TableShape, ValueKind, Variant, field, table};
-use radio::cell::config::IdleRepeat;
+use radio::cell::config::{IdleRepeat, PcuSite};
 use radio::coding::Scheme;
 use radio::llc::LlcMode;
 use radio::pcu::config::Program;
@@ -344,7 +344,13 @@ pub(super) static DELAYS: TableShape = table(
             "abis",
             SPAN,
             Need::Default("\"20 ms\""),
-            "Between radio interface and PCU, processing included.",
+            "Between radio interface and BSC, processing of the base station and the PCU included.",
+        ),
+        field(
+            "bsc",
+            SPAN,
+            Need::Default("\"0 s\""),
+            "Processing of the BSC. `pcu-at` decides whether radio blocks or LLC frames have it and the delay of Abis.",
         ),
         field("terminal", SPAN, Need::Default("\"0 s\""), "Processing in the terminal."),
         field("cable", Shape::One(ValueKind::Rate), Need::Optional, "Rate of the cable to the computer."),
@@ -396,6 +402,20 @@ pub(super) static GPRS: TableShape = table(
             Need::Optional,
             "Rate of Abis in each direction, which the timeslots of the cell share: a radio block takes its octets and 6 more. \
              The first mobile of the cell sets it. Without it, unlimited.",
+        ),
+        field(
+            "pcu-at",
+            Shape::One(ValueKind::Word(PcuSite::NAMES)),
+            Need::Default("\"bsc\""),
+            "Place of the PCU (GSM 03.60). In the base station (`bts`), Abis and BSC carry LLC frames; their delays are not in the \
+             loop of RLC. In the BSC, Abis carries radio blocks. At the site of the SGSN (`sgsn`), the line of \
+             `sgsn.gb-delay` carries them too. The first mobile of the cell sets it.",
+        ),
+        field(
+            "restart",
+            Shape::Tables(&super::restart::RESTART),
+            Need::Optional,
+            "Restarts of network elements after faults of their software; all mobiles of the cell notice them.",
         ),
         field(
             "turn",

@@ -42,6 +42,7 @@ pub(crate) struct Graph {
     pub(crate) owners: BTreeMap<String, Vec<usize>>,
     pub(crate) bearers: Vec<crate::model::Bearer>,
     pub(crate) processes: Vec<crate::model::Process>,
+    pub(crate) firewalls: Vec<crate::model::Firewall>,
     pub(crate) gates: Vec<Gate>,
     pub(crate) rate_changes: Vec<RateChange>,
     pub(crate) losses: Vec<Loss>,
@@ -276,6 +277,7 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
     let (flush, charging) = (reader.flag("rst-flush")?, hop::charging(reader, cx)?);
     let unique = reader.flag("delete-copies")?;
     let process = crate::tables::path::process::read(reader, cx)?;
+    let firewall = crate::tables::path::firewall::read(reader, &name, &graph.flows, cx)?;
     let bearer = crate::radio::read(reader, &name, &graph.flows, cx)?;
     if let Some(bearer) = &bearer {
         crate::radio::real::agrees(bearer, &graph.bearers, reader, cx)?;
@@ -317,6 +319,10 @@ fn read_hop(reader: Reader<'_>, graph: &mut Graph, cx: &Cx<'_>) -> Option<()> {
     if let (Some(command), [(down, _), (up, _)]) = (process, links.as_slice()) {
         let process = crate::model::Process { name: name.clone(), command, links: [*down, *up] };
         graph.processes.push(process);
+    }
+    if let (Some(mut firewall), [(down, _), (up, _)]) = (firewall, links.as_slice()) {
+        firewall.links = [*down, *up];
+        graph.firewalls.push(firewall);
     }
     if let (Some(mut bearer), [(down, _), (up, _)]) = (bearer, links.as_slice()) {
         bearer.links = [*down, *up];

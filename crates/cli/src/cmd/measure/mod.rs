@@ -175,7 +175,7 @@ struct ClientArgs {
     #[arg(long, value_name = "COMMAND", help_heading = "When")]
     after: Option<String>,
     /// Run this command with `/bin/sh` when a connection is lost and record its first line as the equipment's cause.
-    /// A line that begins with handover, air-interface, remote-equipment, local-link or path decides the cause
+    /// A line that begins with handover, air-interface, network-software, remote-equipment, local-link or path decides the cause
     #[arg(long, value_name = "COMMAND", help_heading = "When")]
     cause: Option<String>,
     /// Time without data that counts as a pause of a transfer

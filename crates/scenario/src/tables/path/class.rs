@@ -130,7 +130,17 @@ pub(crate) fn read(
 
 /// Names under `flows`; outer `None` if a name is no flow.
 pub(crate) fn flow_names(r: Reader<'_>, known: &[String], cx: &Cx<'_>) -> Option<Option<Vec<String>>> {
-    let Some(tree) = r.get("flows") else { return Some(None) };
+    flow_names_at(r, "flows", known, cx)
+}
+
+/// Names of flows under `key`; outer `None` if a name is no flow.
+pub(crate) fn flow_names_at(
+    r: Reader<'_>,
+    key: &str,
+    known: &[String],
+    cx: &Cx<'_>,
+) -> Option<Option<Vec<String>>> {
+    let Some(tree) = r.get(key) else { return Some(None) };
     let names = tree.list()?.iter().map(|name| {
         let text = leaf::name(name).ok()?;
         if !known.contains(&text) {

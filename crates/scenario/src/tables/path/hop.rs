@@ -103,6 +103,7 @@ pub(crate) static HOP: TableShape = table(
         COMPRESSION,
         MTU,
         ICMP,
+        super::firewall::FIREWALL,
         RST_FLUSH,
         DELETE_COPIES,
         CHARGING,

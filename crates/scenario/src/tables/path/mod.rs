@@ -7,6 +7,7 @@ pub(crate) mod credit;
 pub(crate) mod delay_trace;
 pub(crate) mod error;
 pub(crate) mod fault;
+pub(crate) mod firewall;
 pub(crate) mod hop;
 pub(crate) mod link;
 pub(crate) mod machine;
