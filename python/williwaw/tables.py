@@ -5,6 +5,19 @@ Each is a `TypedDict`: a plain dictionary with known keys. `Hop(name="radio", be
 
 from typing import Any, Literal, TypedDict, Union
 
+# Restarts of a network element after faults of its software. It loses what it holds, and packets wait or are lost unt
+Restart = TypedDict(
+    "Restart",
+    {
+        'name': str,
+        'element': Literal['pcu', 'bsc', 'sgsn'],
+        'every': str,
+        'at': list[str],
+        'lasts': str,
+    },
+    total=False,
+)
+
 Slots = TypedDict(
     "Slots",
     {
@@ -334,6 +347,7 @@ Delays = TypedDict(
         'gn-rate': str,
         'gn-overhead': str,
         'abis': str,
+        'bsc': str,
         'terminal': str,
         'cable': str,
     },
@@ -400,6 +414,8 @@ Gprs = TypedDict(
         'pcu': Literal['osmo'],
         'timeslots': int,
         'abis-rate': str,
+        'pcu-at': Literal['bts', 'bsc', 'sgsn'],
+        'restart': list[Restart],
         'turn': int,
         'weight': int,
         'class': int,
@@ -1259,6 +1275,23 @@ Background = TypedDict(
     total=False,
 )
 
+# A stateful firewall between the fixed network and the hop.
+Firewall = TypedDict(
+    "Firewall",
+    {
+        'established': str,
+        'transitory': str,
+        'other': str,
+        'refreshed-by': Literal['both', 'inside'],
+        'unknown': Literal['discard', 'reset', 'adopt'],
+        'open-to': list[str],
+        'limit': int,
+        'when-full': Literal['refuse', 'replace'],
+        'delay': str,
+    },
+    total=False,
+)
+
 # Two nodes and a link in each direction between them.
 Hop = TypedDict(
     "Hop",
@@ -1290,6 +1323,7 @@ Hop = TypedDict(
         'header-compression': Literal['none', 'rfc1144', 'rfc2507', 'rohc'],
         'mtu': str,
         'icmp': bool,
+        'firewall': Firewall,
         'rst-flush': bool,
         'delete-copies': bool,
         'charging': bool,

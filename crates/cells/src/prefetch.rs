@@ -26,10 +26,10 @@ impl Cells {
             let Some(mobile) = turns.first(slot) else { continue };
             let Some(ways) = self.ways.get(mobile as usize) else { continue };
             let sender = &ways[way].sender;
-            sum += u64::from(ways[way].reports) + sender.prefetch();
+            sum ^= u64::from(ways[way].reports) ^ sender.prefetch();
             // The next packet moves from the SGSN to the BSC after this block or one of the next ones.
             if way == DOWN && sender.feed.waiting() < self.rules.bsc_octets + LARGEST_BLOCK {
-                sum += self.sgsn[mobile as usize].queue.front().map_or(0, |packet| packet.id);
+                sum ^= self.sgsn[mobile as usize].queue.front().map_or(0, |packet| packet.id);
             }
         }
         black_box(sum);
@@ -41,7 +41,7 @@ impl Cells {
         for event in events {
             if let Event::Report { mobile, way, report, .. } = event {
                 let w = &self.ways[*mobile as usize][usize::from(*way)];
-                sum += u64::from(w.generation) + w.sender.prefetch_report(report);
+                sum ^= u64::from(w.generation) ^ w.sender.prefetch_report(report);
             }
         }
         black_box(sum);
@@ -64,8 +64,8 @@ impl Cells {
         for on in blocks {
             let m = on.mobile as usize;
             let w = &self.ways[m][way];
-            sum += w.receiver.prefetch();
-            sum += u64::from(w.quality.blocks()) + self.meter.mobiles[m].ways[way].blocks;
+            sum ^= w.receiver.prefetch();
+            sum ^= u64::from(w.quality.blocks()) ^ self.meter.mobiles[m].ways[way].blocks;
         }
         black_box(sum);
     }

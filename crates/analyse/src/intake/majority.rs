@@ -1,5 +1,5 @@
-//! Majority vote in constant memory (Boyer and Moore): candidate for the most frequent value of a sequence, its lead
-//! over the other values, number of votes.
+//! Majority vote in constant memory (Boyer and Moore), for delays and numbers of duplicate frames: candidate for the
+//! most frequent value, its lead over the others, number of votes.
 
 /// Votes for values of `T`.
 #[derive(Clone, Copy, Debug, Default)]

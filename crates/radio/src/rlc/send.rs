@@ -281,7 +281,7 @@ impl<T: Copy> Sender<T> {
     /// Touches the data of [`Sender::next`] for a new block to load them into the cache; the returned value has no meaning.
     #[inline]
     pub fn prefetch(&self) -> u64 {
-        u64::from(self.vs) + self.feed.prefetch()
+        u64::from(self.vs) ^ self.feed.prefetch()
     }
     /// Reads what [`Sender::on_report`] uses, so that it is in the cache; the value has no meaning.
     #[inline]
