@@ -197,17 +197,17 @@ impl EpisodeRecorder {
     /// loss. Returns the discarded ones, which get the verdict of the last one kept.
     fn leave_out(&mut self, least: Span) -> Vec<usize> {
         let Some(last) = self.acks.last().copied() else { return Vec::new() };
-        let mut unanswered = 0;
+        let mut unanswered = 0_u32;
         let mut out = Vec::new();
         self.sent.retain(|s| {
             let Some((result, _)) = s.result.filter(|_| !transitions::reachable(&last, s.t, least)) else {
                 return true;
             };
             unanswered += 1;
-            if unanswered > LONG {
+            if unanswered > u32::from(LONG) {
                 out.push(result);
             }
-            unanswered <= LONG
+            unanswered <= u32::from(LONG)
         });
         out
     }
