@@ -293,12 +293,13 @@ impl Dist {
         Ok(dist)
     }
 
-    /// Mean; infinite for Cauchy and for Pareto with shape at most 1.
+    /// Mean; infinite for Cauchy with a width above 0 and for Pareto with shape at most 1.
     pub fn mean(&self) -> f64 {
         match self {
             Dist::Constant(c) => *c,
             Dist::Uniform(a, b) => (a + b) / 2.0,
             Dist::Exponential(m) | Dist::Normal(m, _) | Dist::Lognormal(m, _) => *m,
+            Dist::Cauchy(median, width) if *width == 0.0 => *median,
             Dist::Cauchy(..) => f64::INFINITY,
             Dist::Pareto(_, shape, None) if *shape <= 1.0 => f64::INFINITY,
             Dist::Pareto(min, shape, None) => min * shape / (shape - 1.0),

@@ -128,3 +128,11 @@ fn written_forms_are_read() {
         assert!(message.contains(mend), "{wrong}: {message}");
     }
 }
+
+/// `ticker.every = "cauchy(0 s, 0 s)"` had an infinite mean, so the reader took it, and messages never ended.
+#[test]
+fn a_cauchy_distribution_without_width_is_a_constant() {
+    assert_eq!(Dist::Cauchy(0.0, 0.0).mean(), 0.0);
+    assert_eq!(Dist::Cauchy(3.0, 0.0).mean(), 3.0);
+    assert!(Dist::Cauchy(0.0, 1.0).mean().is_infinite());
+}
