@@ -48,7 +48,7 @@ impl Bench {
     }
 
     fn wait(&mut self, s: u64) {
-        self.now = self.now + Span::from_secs(s);
+        self.now += Span::from_secs(s);
     }
 
     /// What leaves at the ends within 10 ms after a packet enters: at the server, at the phone.
@@ -56,7 +56,7 @@ impl Bench {
         let end = if from_phone { self.phone } else { self.server };
         let taken = self.network.enter(self.now, end, |port: &mut FlowPort, cx| port.inject(cx, packet));
         assert!(matches!(taken, Some(Ok(_))));
-        self.now = self.now + Span::from_millis(10);
+        self.now += Span::from_millis(10);
         self.network.run_until(self.now);
         [self.server, self.phone].map(|end| {
             let mut all = Vec::new();

@@ -30,6 +30,9 @@ const LISTENS: u16 = 5001;
 /// First port of the connecting ends.
 const OPENS: u16 = 49_152;
 
+/// Writes a packet at a tap; the last argument holds blocks that are no longer needed, to be filled anew.
+type Give<'g, 'a> = dyn FnMut(&Glimpse<'a>, &mut Sent<'a>, &mut Vec<Prepared>) -> io::Result<()> + 'g;
+
 /// State of the join of records, sightings and crossings into packets.
 pub(super) struct Collector<'m, 'a> {
     model: &'m Model,
@@ -391,11 +394,7 @@ impl<'m, 'a> Collector<'m, 'a> {
     /// # Errors
     ///
     /// Errors of `give`.
-    pub(super) fn give_out(
-        &mut self,
-        now: Option<Time>,
-        give: &mut dyn FnMut(&Glimpse<'a>, &mut Sent<'a>, &mut Vec<Prepared>) -> io::Result<()>,
-    ) -> io::Result<bool> {
+    pub(super) fn give_out(&mut self, now: Option<Time>, give: &mut Give<'_, 'a>) -> io::Result<bool> {
         self.glimpses.sort_by_key(|g| (g.t, g.order));
         let mut given = 0;
         for glimpse in &self.glimpses {

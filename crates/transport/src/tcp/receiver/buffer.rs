@@ -231,7 +231,7 @@ impl Buffer {
         if trip.is_zero() || now.since(began) < trip {
             return;
         }
-        let copied = (read - self.read).saturating_sub(next - read);
+        let copied = read.saturating_sub(self.read).saturating_sub(next.saturating_sub(read));
         if copied > self.round {
             // Twice the bytes read, for losses, plus their relative growth, for slow start.
             let window = 2 * copied + CUSHION * self.mss;
