@@ -91,7 +91,7 @@ impl PowerControl {
             PowerControl::OpenLoop { alpha, gamma } => {
                 let wanted = 39.0 - gamma as f32 - alpha as f32 * (level_dbm + 48.0);
                 // GSM 900 mobiles have control levels down to 5 dBm (TS 45.005 section 4.1.1).
-                (wanted.clamp(5.0, largest_dbm) - largest_dbm).min(0.0)
+                (wanted.max(5.0).min(largest_dbm) - largest_dbm).min(0.0)
             }
             _ => 0.0,
         }
@@ -306,6 +306,14 @@ mod tests {
             for blocks in 1..2_000 {
                 assert_eq!(forget.weight(blocks), weight.max(1.0 / (blocks + 1) as f32), "{weight} {blocks}");
             }
+        }
+    }
+
+    /// A maximum below the lowest control level is the mobile's only power (`fuzz-scenarios`, seed 3001, number 46412).
+    #[test]
+    fn a_mobile_below_the_lowest_control_level_sends_at_its_maximum() {
+        for level in [-110.0, -80.0, -40.0] {
+            assert_eq!(PowerControl::UP.open_loop(level, 4.5), 0.0);
         }
     }
 
