@@ -91,12 +91,14 @@ impl Attacked {
         self.allowed = self.allowed.max(sender.una() + sender.peer_window());
         // A window of nothing may be probed with one segment.
         let probe = u64::from(config.mss) + 1;
+        // The fault `window-overrun` exceeds the window by whole segments.
+        let overrun = u64::from(config.window_overrun) * u64::from(self.mss);
         // Probes of the path MTU (RFC 4821) exceed the known MTU.
         let probes = config.path_mtu == transport::tcp::config::PathMtu::Probe;
         let largest = if probes { self.mss } else { config.mss };
         for sent in self.out.drain(..) {
             let end = sent.body.end();
-            assert!(end <= self.allowed + probe, "sent up to {end}, allowed {}", self.allowed);
+            assert!(end <= self.allowed + probe + overrun, "sent up to {end}, allowed {}", self.allowed);
             assert!(end <= sender.end() + 1, "sent more than was written");
             assert!(sent.body.len <= largest, "a segment larger than the MSS");
         }
