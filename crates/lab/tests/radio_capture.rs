@@ -157,7 +157,8 @@ fn the_picture_names_the_change_of_cell_under_a_timeout() {
     assert!(picture.layers.iter().any(|l| l.name == "radio TBF down" && !l.events.is_empty()));
 }
 
-/// WL-14: a restart of a network element is told apart from a change of cell, and lies under the timeout that it causes.
+/// WL-14: the capture names the restart of a network element, not a change of cell, under the timeout that the restart
+/// causes.
 #[test]
 fn wl_14_the_picture_names_the_restart_under_a_timeout() {
     let radio = r#"

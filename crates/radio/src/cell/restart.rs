@@ -2,8 +2,8 @@
 //!
 //! An element that restarts loses what it holds, and the mobiles of the cell have no service through it until it works
 //! again. The PCU loses all TBFs and its queues, the BSC loses the TBFs and what the PCU loses if that is a part of
-//! it, the SGSN loses its queues and contexts. Uplink data that wait in the terminal stay there. Faults are told by
-//! the steps [`CellStep::PcuRestart`] and others.
+//! it, the SGSN loses its queues and contexts. Uplink data that wait in the terminal stay there. Trace
+//! events name the element: [`CellStep::PcuRestart`], and likewise for BSC and SGSN.
 
 use super::config::{NetworkElement, PcuSite, Restart, RestartTimes};
 use super::user::User;
