@@ -6,6 +6,12 @@
 //! 2002). A report marks a retransmitted block missing again only when [`SendOptions::hold_off`] has passed since its
 //! last transmission.
 
+mod block;
+mod counts;
+
+pub use block::{RadioBlock, Reason, Unit};
+pub use counts::{ReportEffect, SendCounts};
+
 use super::bits::{Bits, words_in};
 use super::feed::{Cut, Feed};
 use super::receive::{BlockPart, Report};
@@ -29,95 +35,6 @@ impl Default for SendOptions {
     fn default() -> Self {
         SendOptions { preemptive: true, hold_off: 0, resegment: false }
     }
-}
-
-base::named! {
-    /// Reason of a transmission.
-    pub enum Reason {
-        /// First transmission.
-        New = "new",
-        /// A report marked the block missing.
-        Missing = "missing",
-        /// Pre-emptive retransmission: no missing and no new block could be sent.
-        Idle = "idle",
-    }
-}
-
-/// One RLC block of a radio block.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Unit {
-    /// Block sequence number.
-    pub bsn: Bsn,
-    /// Whole block or half.
-    pub part: BlockPart,
-    /// Reason of the transmission.
-    pub reason: Reason,
-    /// Number of earlier transmissions of the block.
-    pub attempt: u8,
-    /// No data follow in the queue: the block carries the final block indicator, or countdown value 0.
-    pub last: bool,
-    /// Coding scheme of the block's first transmission, which determines its content.
-    pub first_scheme: Scheme,
-}
-
-/// Content of a radio block: one RLC block, or two with MCS-7 to MCS-9.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RadioBlock {
-    /// Coding scheme of the radio block.
-    pub scheme: Scheme,
-    /// The first RLC block.
-    pub first: Unit,
-    /// The second RLC block, with MCS-7 to MCS-9.
-    pub second: Option<Unit>,
-}
-
-impl RadioBlock {
-    /// Place for a radio block, before [`Sender::next_into`].
-    pub const EMPTY: RadioBlock = RadioBlock {
-        scheme: Scheme::Mcs1,
-        first: Unit {
-            bsn: 0,
-            part: BlockPart::Whole,
-            reason: Reason::New,
-            attempt: 0,
-            last: false,
-            first_scheme: Scheme::Mcs1,
-        },
-        second: None,
-    };
-
-    /// Its RLC blocks.
-    #[inline]
-    pub fn units(&self) -> impl Iterator<Item = Unit> + use<> {
-        let (mut next, mut then) = (Some(self.first), self.second);
-        std::iter::from_fn(move || std::mem::replace(&mut next, then.take()))
-    }
-}
-
-/// Changes of block states by a report.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct ReportEffect {
-    /// Blocks newly acknowledged.
-    pub acknowledged: u32,
-    /// Blocks reported missing that will be retransmitted.
-    pub missing: u32,
-    /// Blocks reported missing but not marked missing, because the hold-off time after their transmission has not passed.
-    pub held_off: u32,
-    /// No data are queued and all blocks sent are acknowledged.
-    pub all: bool,
-}
-
-/// Counters of one TBF direction over the sender's lifetime.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct SendCounts {
-    /// RLC blocks sent for the first time.
-    pub new: u64,
-    /// RLC blocks retransmitted because they were reported missing.
-    pub missing: u64,
-    /// RLC blocks retransmitted pre-emptively.
-    pub idle: u64,
-    /// Transmission opportunities with data queued and a closed window.
-    pub stalled: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
