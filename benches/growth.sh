@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Growth of the cost of ten scenario shapes per doubling, by instruction count (callgrind): usage growth.sh [LEAST [MOST]].
+# Growth of the cost of the scenario shapes per doubling, by instruction count (callgrind): usage growth.sh [LEAST [MOST]].
 # A line a shape: instructions in millions at each size, then the largest ratio of neighbours.
 set -euo pipefail
 least=${1:-1000}

@@ -53,6 +53,14 @@ impl Vector {
     pub fn has(&self, n: u32) -> bool {
         n < self.len && self.bits[n as usize / 64] & (1 << (n % 64)) != 0
     }
+    /// Number of words of 64 fragments.
+    pub(crate) fn words_64(&self) -> usize {
+        self.bits.len()
+    }
+    /// Word `n` of 64 fragments, the first in the lowest bit; zero beyond the end.
+    pub(crate) fn word_64(&self, n: usize) -> u64 {
+        self.bits.get(n).copied().unwrap_or(0)
+    }
     /// Number of fragments covered by the vector.
     pub fn len(&self) -> u32 {
         self.len

@@ -1,63 +1,17 @@
 //! ATP sender (Gurtov and Ludwig, III.A, III.B): fragmentation of ADUs, selective retransmission within lifetimes,
 //! feasibility check.
 
+mod unit;
+
 use crate::packet::Vector;
 use base::truth::Cause;
 use base::{Span, Time};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use transport::app::message::{Message, MessageEvent, MessageId};
+use unit::{Adu, Standing};
 
 /// A fragment counts as lost if a transmission at least this much later is acknowledged, as in FACK.
 const LATER: u64 = 3;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
-    /// Waits for its first transmission or a retransmission.
-    Waiting(Cause),
-    /// In flight, with the number of its latest transmission.
-    Flying(u64),
-    /// Acknowledged by the receiver.
-    Acked,
-    /// Lost, and not to be sent again.
-    Given,
-}
-
-/// A unit that is being sent.
-#[derive(Clone, Debug)]
-pub(crate) struct Adu {
-    pub(crate) id: MessageId,
-    pub(crate) bytes: u64,
-    start: u64,
-    made: Option<Time>,
-    lifetime: Option<Span>,
-    retransmissions: u32,
-    fragments: Vec<(Standing, u32)>,
-    begun: bool,
-}
-
-impl Adu {
-    /// Expiry time of the unit.
-    pub(crate) fn deadline(&self) -> Time {
-        match (self.made, self.lifetime) {
-            (Some(made), Some(lifetime)) => made + lifetime,
-            _ => Time::NEVER,
-        }
-    }
-    pub(crate) fn len(&self) -> u32 {
-        self.fragments.len() as u32
-    }
-    fn is_settled(&self) -> bool {
-        self.fragments.iter().all(|(s, _)| matches!(s, Standing::Acked | Standing::Given))
-    }
-    fn is_whole(&self) -> bool {
-        self.fragments.iter().all(|(s, _)| *s == Standing::Acked)
-    }
-    /// Bytes not yet acknowledged.
-    fn left(&self, payload: u32) -> u64 {
-        let open = self.fragments.iter().filter(|(s, _)| *s != Standing::Acked).count() as u64;
-        (open * u64::from(payload)).min(self.bytes)
-    }
-}
 
 /// A fragment to be sent now.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +49,18 @@ pub(crate) struct Acked {
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
     payload: u32,
+    /// Units by ascending number.
     units: VecDeque<Adu>,
+    /// Units of which a fragment waits to be sent.
+    waiting: BTreeSet<MessageId>,
+    /// Expiry times of units that have one.
+    deadlines: BTreeSet<(Time, MessageId)>,
+    /// Units of which the fate of all fragments is known, before [`Sender::settle`] reports them.
+    settled: BTreeSet<MessageId>,
+    /// Fragments in flight of all units.
+    outstanding: u32,
+    /// Bytes of all units that are not yet acknowledged.
+    left: u64,
     /// A unit was written that has a lifetime, or the receiver has set one.
     limited: bool,
     flying: VecDeque<Flying>,
@@ -120,6 +85,11 @@ impl Sender {
         Sender {
             payload: payload.max(1),
             units: VecDeque::new(),
+            waiting: BTreeSet::new(),
+            deadlines: BTreeSet::new(),
+            settled: BTreeSet::new(),
+            outstanding: 0,
+            left: 0,
             limited: false,
             flying: VecDeque::new(),
             next_id: 0,
@@ -150,19 +120,30 @@ impl Sender {
             self.events.push_back(MessageEvent::Expired(id));
             return id;
         }
-        let fragments = bytes.div_ceil(u64::from(self.payload)) as usize;
+        let fragments = bytes.div_ceil(u64::from(self.payload)) as u32;
         self.limited |= message.lifetime.is_some();
-        self.units.push_back(Adu {
-            id,
-            bytes,
-            start,
-            made: None,
-            lifetime: message.lifetime,
-            retransmissions: message.retransmissions.unwrap_or(u32::MAX),
-            fragments: vec![(Standing::Waiting(Cause::New), 0); fragments],
-            begun: false,
-        });
+        let unit = Adu::new(id, start, message, fragments);
+        self.left += unit.left(self.payload);
+        self.units.push_back(unit);
+        self.waiting.insert(id);
         id
+    }
+
+    /// Place of unit `id`.
+    fn place(&self, id: MessageId) -> Option<usize> {
+        self.units.binary_search_by_key(&id, |u| u.id).ok()
+    }
+    fn unit(&mut self, id: MessageId) -> Option<&mut Adu> {
+        self.place(id).and_then(|at| self.units.get_mut(at))
+    }
+    /// Removes the unit at place `at`.
+    fn remove(&mut self, at: usize) -> Option<Adu> {
+        let unit = self.units.remove(at)?;
+        self.waiting.remove(&unit.id);
+        self.deadlines.remove(&(unit.deadline(), unit.id));
+        self.outstanding -= unit.flying();
+        self.left -= unit.left(self.payload);
+        Some(unit)
     }
 
     pub(crate) fn close(&mut self) {
@@ -178,6 +159,9 @@ impl Sender {
     pub(crate) fn stamp(&mut self, now: Time) {
         for unit in self.units.iter_mut().rev().take_while(|u| u.made.is_none()) {
             unit.made = Some(now);
+            if unit.lifetime.is_some() {
+                self.deadlines.insert((unit.deadline(), unit.id));
+            }
         }
     }
     /// The receiver sets the lifetime of all queued units (catalogue RT-10).
@@ -187,33 +171,18 @@ impl Sender {
             unit.made = Some(now);
             unit.lifetime = Some(lifetime);
         }
+        self.deadlines = self.units.iter().map(|unit| (unit.deadline(), unit.id)).collect();
     }
 
-    /// Abandons units whose lifetime has expired or cannot be met; returns their numbers.
+    /// Abandons units whose lifetime has expired or cannot be met; returns their numbers. `time_for`: transfer time of
+    /// a number of bytes; none if it is unknown.
     pub(crate) fn expire(&mut self, now: Time, time_for: impl Fn(u64) -> Option<Span>) -> Vec<MessageId> {
         if !self.limited {
             return Vec::new();
         }
-        let payload = self.payload;
-        let mut gone = Vec::new();
-        let mut ahead = 0;
-        for unit in &self.units {
-            let deadline = unit.deadline();
-            if deadline.is_never() {
-                ahead += unit.left(payload);
-                continue;
-            }
-            // Fragments queued before this unit are sent first.
-            let left = unit.left(payload);
-            let feasible = time_for(ahead + left).is_none_or(|span| now + span <= deadline);
-            let on_its_way =
-                unit.fragments.iter().all(|(s, _)| matches!(s, Standing::Flying(_) | Standing::Acked));
-            if deadline <= now || !feasible && !on_its_way {
-                gone.push((unit.id, deadline > now));
-            } else {
-                ahead += left;
-            }
-        }
+        // If even the last byte arrives before the first expiry time, no unit is infeasible.
+        let all_feasible = time_for(self.left).is_none_or(|span| now + span <= self.next_expiry());
+        let gone = if all_feasible { self.overdue(now) } else { self.infeasible(now, time_for) };
         for &(id, infeasible) in &gone {
             self.infeasible += u64::from(infeasible);
             self.expired += u64::from(!infeasible);
@@ -222,53 +191,66 @@ impl Sender {
         gone.into_iter().map(|(id, _)| id).collect()
     }
 
+    /// Units past their expiry time, by number.
+    fn overdue(&self, now: Time) -> Vec<(MessageId, bool)> {
+        let over = self.deadlines.iter().take_while(|(deadline, _)| *deadline <= now && !deadline.is_never());
+        let mut gone: Vec<_> = over.map(|(_, id)| (*id, false)).collect();
+        gone.sort_unstable();
+        gone
+    }
+
+    /// Units past their expiry time, and those that cannot arrive before it (`true`), by number.
+    fn infeasible(&self, now: Time, time_for: impl Fn(u64) -> Option<Span>) -> Vec<(MessageId, bool)> {
+        let mut gone = Vec::new();
+        let mut ahead = 0;
+        for unit in &self.units {
+            let left = unit.left(self.payload);
+            let deadline = unit.deadline();
+            if deadline.is_never() {
+                ahead += left;
+                continue;
+            }
+            // Fragments queued before this unit are sent first.
+            let feasible = time_for(ahead + left).is_none_or(|span| now + span <= deadline);
+            if deadline <= now || !feasible && !unit.is_on_its_way() {
+                gone.push((unit.id, deadline > now));
+            } else {
+                ahead += left;
+            }
+        }
+        gone
+    }
+
     /// Abandons a unit.
     pub(crate) fn abandon(&mut self, id: MessageId) {
-        let Some(at) = self.units.iter().position(|u| u.id == id) else { return };
-        let Some(unit) = self.units.remove(at) else { return };
+        let Some(unit) = self.place(id).and_then(|at| self.remove(at)) else { return };
         self.acked_bytes += unit.bytes;
-        let flying = unit.fragments.iter().filter(|(s, _)| matches!(s, Standing::Flying(_))).count();
-        self.left_behind += flying as u32;
+        self.left_behind += unit.flying();
         let event = if unit.begun { MessageEvent::Abandoned(id) } else { MessageEvent::Expired(id) };
         self.events.push_back(event);
     }
 
     pub(crate) fn next_expiry(&self) -> Time {
-        let deadlines = self.units.iter().map(Adu::deadline);
-        if self.limited { deadlines.min().unwrap_or(Time::NEVER) } else { Time::NEVER }
+        self.deadlines.first().map_or(Time::NEVER, |(deadline, _)| *deadline)
     }
 
-    /// The first fragment that waits to be sent.
-    fn waiting(&self) -> Option<(usize, usize)> {
-        self.units.iter().enumerate().find_map(|(u, unit)| {
-            unit.fragments.iter().position(|(s, _)| matches!(s, Standing::Waiting(_))).map(|f| (u, f))
-        })
-    }
     pub(crate) fn is_waiting(&self) -> bool {
-        self.waiting().is_some()
+        !self.waiting.is_empty()
     }
 
     /// The next fragment, which leaves now, with the number of its transmission.
     pub(crate) fn take(&mut self) -> Option<(Next, u64)> {
-        let (u, f) = self.waiting()?;
+        let id = *self.waiting.first()?;
         let payload = u64::from(self.payload);
         let tx = self.next_tx;
-        let unit = self.units.get_mut(u)?;
-        let (standing, times) = unit.fragments.get_mut(f)?;
-        let Standing::Waiting(cause) = *standing else { return None };
-        *standing = Standing::Flying(tx);
-        *times += 1;
-        unit.begun = true;
-        self.next_tx += 1;
-        self.sent += 1;
-        self.resent += u64::from(cause != Cause::New);
-        self.flying.push_back(Flying { tx, adu: unit.id, number: f as u32 });
-        let at = f as u64 * payload;
+        let unit = self.unit(id)?;
+        let (number, cause) = unit.depart(tx)?;
+        let at = u64::from(number) * payload;
         let next = Next {
-            adu: unit.id,
+            adu: id,
             length: unit.bytes,
             fragments: unit.len(),
-            number: f as u32,
+            number,
             bytes: (unit.bytes - at).min(payload) as u32,
             offset: unit.start + at,
             cause,
@@ -276,6 +258,14 @@ impl Sender {
             made: unit.made.unwrap_or_default(),
             whole: unit.retransmissions == 0,
         };
+        if !unit.waits() {
+            self.waiting.remove(&id);
+        }
+        self.outstanding += 1;
+        self.next_tx += 1;
+        self.sent += 1;
+        self.resent += u64::from(cause != Cause::New);
+        self.flying.push_back(Flying { tx, adu: id, number });
         Some((next, tx))
     }
 
@@ -284,20 +274,26 @@ impl Sender {
     pub(crate) fn on_ack(&mut self, adu: MessageId, vector: &Vector, echo: u64) -> Acked {
         let mut acked = Acked::default();
         self.highest = self.highest.max(echo);
-        if let Some(unit) = self.units.iter_mut().find(|u| u.id == adu) {
-            for (n, (standing, _)) in unit.fragments.iter_mut().enumerate() {
-                if vector.has(n as u32) && *standing != Standing::Acked {
-                    if let Standing::Flying(tx) = *standing {
-                        self.highest = self.highest.max(tx);
-                        acked.fresh += 1;
-                    }
-                    *standing = Standing::Acked;
-                }
+        let payload = self.payload;
+        if let Some(unit) = self.unit(adu) {
+            let before = unit.left(payload);
+            let (fresh, highest) = unit.arrived(vector);
+            let arrived = before - unit.left(payload);
+            let (waits, settled) = (unit.waits(), unit.is_settled());
+            self.outstanding -= fresh;
+            self.left -= arrived;
+            self.highest = self.highest.max(highest);
+            acked.fresh = fresh;
+            if !waits {
+                self.waiting.remove(&adu);
+            }
+            if settled {
+                self.settled.insert(adu);
             }
         }
         // No vector covers an abandoned unit; the transmission echoed by the ACK has arrived.
-        let gone = |sent: &Flying| sent.tx == echo && !self.units.iter().any(|u| u.id == sent.adu);
-        if let Some(at) = self.flying.iter().position(gone) {
+        let echoed = self.flying.binary_search_by_key(&echo, |sent| sent.tx).ok();
+        if let Some(at) = echoed.filter(|at| self.place(self.flying[*at].adu).is_none()) {
             self.flying.remove(at);
             acked.given_up = 1;
         }
@@ -311,21 +307,25 @@ impl Sender {
         let mut lost = 0;
         // A transmission is settled when its fragment is no longer in flight under this number.
         while let Some(first) = self.flying.front().copied() {
-            let unit = self.units.iter_mut().find(|u| u.id == first.adu);
-            let fragment = unit.and_then(|u| {
-                let most = u.retransmissions;
-                u.fragments.get_mut(first.number as usize).map(|f| (f, most))
-            });
-            match fragment {
-                Some(((standing, times), most)) if *standing == Standing::Flying(first.tx) => {
-                    if first.tx + LATER > self.highest {
-                        break;
-                    }
-                    lost += 1;
-                    *standing =
-                        if *times > most { Standing::Given } else { Standing::Waiting(Cause::Recovery) };
+            let highest = self.highest;
+            if let Some(unit) = self.unit(first.adu)
+                && let Some((standing, times)) = unit.fragment(first.number)
+                && standing == Standing::Flying(first.tx)
+            {
+                if first.tx + LATER > highest {
+                    break;
                 }
-                _ => {}
+                lost += 1;
+                let standing = unit.after_loss(times, Cause::Recovery);
+                unit.set(first.number, standing);
+                let (waits, settled) = (unit.waits(), unit.is_settled());
+                self.outstanding -= 1;
+                if waits {
+                    self.waiting.insert(first.adu);
+                }
+                if settled {
+                    self.settled.insert(first.adu);
+                }
             }
             self.flying.pop_front();
         }
@@ -334,17 +334,11 @@ impl Sender {
 
     /// Reports units of which the fate of all fragments is known.
     fn settle(&mut self) {
-        let mut at = 0;
-        while let Some(unit) = self.units.get(at).filter(|unit| unit.begun) {
-            if !unit.is_settled() {
-                at += 1;
-                continue;
-            }
-            let whole = unit.is_whole();
-            let Some(unit) = self.units.remove(at) else { break };
+        while let Some(id) = self.settled.pop_first() {
+            let Some(unit) = self.place(id).and_then(|at| self.remove(at)) else { continue };
             self.acked_bytes += unit.bytes;
             let event =
-                if whole { MessageEvent::Acknowledged(unit.id) } else { MessageEvent::Abandoned(unit.id) };
+                if unit.is_whole() { MessageEvent::Acknowledged(id) } else { MessageEvent::Abandoned(id) };
             self.events.push_back(event);
         }
     }
@@ -352,17 +346,15 @@ impl Sender {
     /// The timer expired: everything on its way is gone, and sent again from the oldest on. Fragments that were on
     /// their way.
     pub(crate) fn on_timeout(&mut self) -> u32 {
-        let mut outstanding = 0;
-        let mut first = true;
-        for unit in self.units.iter_mut().take_while(|u| u.begun) {
-            let most = unit.retransmissions;
-            for (standing, times) in &mut unit.fragments {
-                if matches!(standing, Standing::Flying(_)) {
-                    outstanding += 1;
-                    let cause = if first { Cause::Timeout } else { Cause::GoBackN };
-                    first = false;
-                    *standing = if *times > most { Standing::Given } else { Standing::Waiting(cause) };
-                }
+        let outstanding = std::mem::take(&mut self.outstanding);
+        let mut cause = Cause::Timeout;
+        for unit in self.units.iter_mut().filter(|u| u.flying() > 0) {
+            unit.time_out(cause);
+            cause = Cause::GoBackN;
+            if unit.waits() {
+                self.waiting.insert(unit.id);
+            } else {
+                self.settled.insert(unit.id);
             }
         }
         self.flying.clear();
@@ -376,9 +368,7 @@ impl Sender {
     }
     /// Number of outstanding fragments.
     pub(crate) fn outstanding(&self) -> u32 {
-        let flying = |u: &Adu| u.fragments.iter().filter(|(s, _)| matches!(s, Standing::Flying(_))).count();
-        // Units are sent in order, so units after the first unsent one have no outstanding fragments.
-        self.units.iter().take_while(|u| u.begun).map(flying).sum::<usize>() as u32
+        self.outstanding
     }
     /// Number of queued units, sent in part or not at all.
     pub(crate) fn len(&self) -> usize {
@@ -399,8 +389,9 @@ impl Sender {
     }
     /// Abandons all units.
     pub(crate) fn end(&mut self) {
-        let all: Vec<MessageId> = self.units.iter().map(|u| u.id).collect();
-        all.into_iter().for_each(|id| self.abandon(id));
+        while let Some(first) = self.units.front().map(|u| u.id) {
+            self.abandon(first);
+        }
         self.closed = true;
         self.flying.clear();
     }

@@ -1,10 +1,10 @@
-//! Ten families of scenarios of growing size, for measuring how the cost of a run grows
+//! Thirteen families of scenarios of growing size, for measuring how the cost of a run grows
 //! (`benches/growth.sh`).
 
 use scenario::{Diagnostics, Scenario};
 
 /// Name of each family, and what its size `n` counts.
-pub const SHAPES: [(&str, &str); 10] = [
+pub const SHAPES: [(&str, &str); 13] = [
     ("bulk", "segments of one transfer"),
     ("frames", "frames of a link with ARQ whose acknowledgements overtake each other"),
     ("reordering", "segments on a link that reorders them"),
@@ -15,6 +15,9 @@ pub const SHAPES: [(&str, &str); 10] = [
     ("gates", "interruptions of a link"),
     ("cells", "cells of a grid"),
     ("messages", "messages with a deadline in queues by class"),
+    ("fragments", "fragments of ADUs that ATP sends without a window"),
+    ("carried", "fragments of ADUs that DCCP carries"),
+    ("lifetimes", "datagrams of DCCP with a lifetime that wait for the congestion window"),
 ];
 
 /// The scenario of this family and size; `None` for an unknown name.
@@ -81,6 +84,23 @@ pub fn shape(name: &str, n: u64) -> Option<Result<Scenario, Diagnostics>> {
             ) + &flow("f", &format!("cbr = {{ rate = \"1.2 Mbit/s\", packet = \"1000 B\", count = {n} }}"))
                 .replace("app =", "transport = \"udp\"\napp =")
         }
+        "fragments" | "carried" => {
+            let atp = match name {
+                "fragments" => "control = \"none\"",
+                _ => "carrier = \"dccp\"",
+            };
+            hop(fast)
+                + &flow("f", &format!("bulk = {{ bytes = \"{} B\" }}", n * 11)).replace(
+                    "app =",
+                    &format!("transport = {{ atp = {{ {atp}, payload = \"11 B\" }} }}\napp ="),
+                )
+        }
+        "lifetimes" => hop("rate = \"1 Mbit/s\"\ndelay = \"50 ms\"")
+            + &flow("f", &format!("cbr = {{ rate = \"100 Mbit/s\", packet = \"100 B\", count = {n} }}"))
+                .replace(
+                    "app =",
+                    "transport = { dccp = { ccid = 2, lifetime = \"1000 s\", payload = \"100 B\" } }\napp =",
+                ),
         _ => return None,
     };
     let text = format!("williwaw = 1\n{body}");

@@ -82,6 +82,7 @@ impl Direction {
         direction.origin = self.base as u32;
         outcome::again(&mut direction);
         outcome::first_flight(&mut direction, self.seen);
+        direction.faults.truncate(self.keep.unwrap_or_default().happenings);
         (direction, self.seen)
     }
 }
