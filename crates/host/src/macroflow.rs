@@ -1,5 +1,5 @@
 //! Granter of a shared congestion window: the element that passes grants of a macroflow (RFC 3124; catalogue
-//! CM-10) or of ATP's shared window to hosts.
+//! CM-10) or of ATP's shared window to hosts; membership of a host in a macroflow, with its weight.
 //!
 //! A host signals when its call has left grants for other hosts; the granter then signals each host that has
 //! one. A host is wired to the granter's port with its owner number.

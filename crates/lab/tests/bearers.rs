@@ -1,16 +1,16 @@
 //! Radio bearers from scenario files: bills, load of a cell, distance, traffic classes, causes of lost circuits, tables.
 
+mod common;
+
+use common::metric;
 use lab::once::{Options, RunOutcome, run_once};
 use scenario::Model;
 use scenario::metric::Metric;
 use testkit::Download;
+use testkit::radio_hop::{flow, over_radio};
 
 fn play(model: &Model) -> RunOutcome {
     run_once(model, 0, Options::default())
-}
-
-fn metric(outcome: &RunOutcome, flow: usize, metric: Metric) -> f64 {
-    outcome.flows[flow].get(metric).unwrap_or(f64::NAN)
 }
 
 /// One download over a GPRS bearer with these keys.
@@ -19,25 +19,8 @@ fn gprs(keys: &str, more: &str) -> RunOutcome {
 }
 
 fn gprs_text(keys: &str, more: &str, transport: &str) -> String {
-    format!(
-        r#"
-        williwaw = 1
-        [[hop]]
-        name = "radio"
-        between = ["server", "phone"]
-        [hop.radio.gprs]
-        {keys}
-        {more}
-        [[flow]]
-        name = "transfer"
-        from = "server"
-        to = "phone"
-        transport = {transport}
-        app = {{ bulk = {{ bytes = "100 kB" }} }}
-        [run]
-        limit = "20 min"
-        "#
-    )
+    let transfer = flow("transfer", "server", "phone", transport, "{ bulk = { bytes = \"100 kB\" } }");
+    over_radio(&format!("[hop.radio.gprs]\n{keys}\n{more}"), &transfer, "20 min")
 }
 
 /// CH-03, CH-04, CH-05: omissions of a bill by volume, and a tariff with surcharges by cause.

@@ -1,18 +1,17 @@
 //! Closed forms of the network's optimisations: backlog of a queue, duration of stale data, datagrams under a
 //! congestion manager, and waiting packets at a handover.
 
+mod common;
+
 use base::Time;
 use base::event::{Event, Record};
 use base::packet::DropReason;
+use common::metric;
 use lab::once::{Options, RunOutcome, run_once};
 use scenario::metric::Metric;
 
 fn play(text: &str, set: &[&str]) -> RunOutcome {
     run_once(&testkit::model(text, set), 0, Options { trace: true, shuffle_ties: None })
-}
-
-fn metric(outcome: &RunOutcome, flow: usize, metric: Metric) -> f64 {
-    outcome.flows[flow].get(metric).unwrap_or(f64::NAN)
 }
 
 /// Records of the link toward the phone.

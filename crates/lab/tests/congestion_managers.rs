@@ -1,10 +1,13 @@
 //! Tests of congestion managers in running hosts: receiver priorities that change (CM-07), and one congestion
 //! window for the connections of a host (RFC 3124, CM-10). Results are compared with closed forms.
 
+mod common;
+
 use base::Time;
 use base::event::{Event, Record};
 use base::rng::Seed;
 use base::trace::Tracer;
+use common::metric;
 use host::{Granter, Manager};
 use lab::once::{Options, RunOutcome, run_once};
 use scenario::Model;
@@ -12,10 +15,6 @@ use scenario::metric::Metric;
 
 fn play(model: &Model) -> RunOutcome {
     run_once(model, 0, Options { trace: true, shuffle_ties: None })
-}
-
-fn metric(outcome: &RunOutcome, flow: usize, metric: Metric) -> f64 {
-    outcome.flows[flow].get(metric).unwrap_or(f64::NAN)
 }
 
 /// Downloads of packets of 1000 B over 400 kbit/s and 200 ms each way; priorities and starts in seconds are given.

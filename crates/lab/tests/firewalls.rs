@@ -1,29 +1,17 @@
 //! Stateful firewalls from scenario files: who may open connections, idle timeouts, treatment of segments without an
 //! entry, full tables, delay (GP-01).
 
+mod common;
+
+use common::metric;
 use lab::once::{Options, RunOutcome, run_once};
 use scenario::metric::Metric;
+use testkit::radio_hop::{bulk, flow, over_radio};
 
 /// A GPRS bearer behind a firewall with these keys, and flows.
 fn play(firewall: &str, flows: &str) -> RunOutcome {
-    let text = format!(
-        r#"
-        williwaw = 1
-        [[hop]]
-        name = "radio"
-        between = ["server", "phone"]
-        radio = "gprs"
-        {firewall}
-        {flows}
-        [run]
-        limit = "30 min"
-        "#
-    );
+    let text = over_radio(&format!("radio = \"gprs\"\n{firewall}"), flows, "30 min");
     run_once(&testkit::model::<&str>(&text, &[]), 0, Options::default())
-}
-
-fn metric(outcome: &RunOutcome, flow: usize, metric: Metric) -> f64 {
-    outcome.flows[flow].get(metric).unwrap_or(f64::NAN)
 }
 
 /// Entries opened, entries expired, packets refused, resets sent.
@@ -32,39 +20,24 @@ fn counts(outcome: &RunOutcome, flow: usize) -> [f64; 4] {
     [FirewallEntries, FirewallExpired, FirewallRefused, FirewallResets].map(|m| metric(outcome, flow, m))
 }
 
-const DOWNLOAD: &str = r#"
-    [[flow]]
-    name = "download"
-    from = "server"
-    to = "phone"
-    app = { bulk = { bytes = "30 kB" } }
-"#;
-const UPLOAD: &str = r#"
-    [[flow]]
-    name = "upload"
-    from = "phone"
-    to = "server"
-    app = { bulk = { bytes = "30 kB" } }
-"#;
+fn download() -> String {
+    bulk("download", "server", "phone", "30 kB")
+}
+
+fn upload(name: &str) -> String {
+    bulk(name, "phone", "server", "30 kB")
+}
 
 fn ticks(from: &str, to: &str, transport: &str, every: &str, count: u32) -> String {
-    format!(
-        r#"
-        [[flow]]
-        name = "{from}-ticks"
-        from = "{from}"
-        to = "{to}"
-        transport = {transport}
-        app = {{ ticker = {{ size = "100 B", every = "{every}", count = {count} }} }}
-        "#
-    )
+    let app = format!("{{ ticker = {{ size = \"100 B\", every = \"{every}\", count = {count} }} }}");
+    flow(&format!("{from}-ticks"), from, to, transport, &app)
 }
 
 /// GP-01: the mobile opens connections through the firewall, whose answers pass; the network opens none, unless the flow
 /// is open to it. An entry changes no packet's time.
 #[test]
 fn gp_01_the_mobile_opens_connections_and_the_network_does_not() {
-    let flows = format!("{DOWNLOAD}{UPLOAD}");
+    let flows = format!("{}{}", download(), upload("upload"));
     let shut = play("firewall = {}", &flows);
     assert!(metric(&shut, 0, Metric::DownloadTime).is_nan());
     let [opened, _, refused, resets] = counts(&shut, 0);
@@ -117,16 +90,10 @@ fn gp_01_segments_of_an_expired_connection() {
 /// GP-01: packets that only come from the network keep an entry alive or do not (RFC 4787, requirement 6).
 #[test]
 fn gp_01_packets_from_the_network_may_not_refresh() {
-    let flow = r#"
-        [[flow]]
-        name = "media"
-        from = "server"
-        to = "phone"
-        transport = { udp = {} }
-        app = { ticker = { size = "100 B", every = "1 s", count = 30 } }
-    "#;
-    let with =
-        |keys: &str| play(&format!("firewall = {{ other = \"5 s\", open-to = [\"media\"]{keys} }}"), flow);
+    let flow = ticks("server", "phone", "{ udp = {} }", "1 s", 30);
+    let with = |keys: &str| {
+        play(&format!("firewall = {{ other = \"5 s\", open-to = [\"server-ticks\"]{keys} }}"), &flow)
+    };
     assert_eq!(counts(&with(""), 0)[..2], [1.0, 0.0]);
     // Each entry lasts for the 5 s after the packet that opened it; the last ones are open at the end.
     let [opened, expired, refused, _] = counts(&with(", refreshed-by = \"inside\""), 0);
@@ -136,9 +103,7 @@ fn gp_01_packets_from_the_network_may_not_refresh() {
 /// GP-01: a full table refuses new connections, or forgets the one that was idle for longest.
 #[test]
 fn gp_01_a_full_table() {
-    let upload =
-        |name: &str, start: u32| UPLOAD.replace("\"upload\"", &format!("\"{name}\"\nstart = \"{start} s\""));
-    let flows = format!("{}{}", upload("one", 0), upload("two", 5));
+    let flows = format!("{}{}start = \"5 s\"\n", upload("one"), upload("two"));
     let refused = play("firewall = { limit = 1 }", &flows);
     assert!(metric(&refused, 0, Metric::DownloadTime) > 0.0);
     // The entry of a connection that both ends have closed expires after 4 min; then a later SYN has room.

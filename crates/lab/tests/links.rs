@@ -1,9 +1,12 @@
 //! Tests of unneeded segments on links: the share for each link and for each flow, against the events of the
 //! run.
 
+mod common;
+
 use base::Time;
 use base::event::Event;
 use base::packet::DropReason;
+use common::metric;
 use lab::once::{Options, RunOutcome, run_once};
 use scenario::Model;
 use scenario::metric::Metric;
@@ -11,10 +14,6 @@ use std::collections::BTreeSet;
 
 fn play(model: &Model) -> RunOutcome {
     run_once(model, 0, Options { trace: true, shuffle_ties: None })
-}
-
-fn metric(outcome: &RunOutcome, flow: usize, metric: Metric) -> f64 {
-    outcome.flows[flow].get(metric).unwrap_or(f64::NAN)
 }
 
 /// Bulk data for 60 s over a link with pauses.

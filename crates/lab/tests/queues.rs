@@ -1,19 +1,18 @@
 //! Queue management of the overview's section 4.1, charging of 4.4 and the receiver congestion manager of 5.5, from
 //! scenario files, each compared with arithmetic.
 
+mod common;
+
 use base::Time;
 use base::event::Event;
 use base::packet::DropReason;
+use common::metric;
 use lab::once::{Options, RunOutcome, run_once};
 use scenario::Model;
 use scenario::metric::Metric;
 
 fn play(model: &Model) -> RunOutcome {
     run_once(model, 0, Options { trace: true, shuffle_ties: None })
-}
-
-fn metric(outcome: &RunOutcome, flow: usize, metric: Metric) -> f64 {
-    outcome.flows[flow].get(metric).unwrap_or(f64::NAN)
 }
 
 fn bulk(queue: &str, flows: usize, more: &str) -> Model {

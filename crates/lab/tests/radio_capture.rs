@@ -8,41 +8,16 @@ use scenario::metric::Metric;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
+use testkit::radio_hop::{bulk, over_radio};
 
 fn model(radio: &str, flows: &str) -> Model {
-    let text = format!(
-        r#"
-        williwaw = 1
-        title = "radio"
-        [[hop]]
-        name = "radio"
-        between = ["server", "phone"]
-        [hop.radio.gprs]
-        {radio}
-        {flows}
-        [run]
-        limit = "1 h"
-        "#
-    );
-    testkit::model::<&str>(&text, &[])
-}
-
-fn flow(name: &str, from: &str, to: &str, size: &str) -> String {
-    format!(
-        r#"
-        [[flow]]
-        name = "{name}"
-        from = "{from}"
-        to = "{to}"
-        app = {{ bulk = {{ bytes = "{size}" }} }}
-        "#
-    )
+    testkit::model::<&str>(&over_radio(&format!("[hop.radio.gprs]\n{radio}"), flows, "1 h"), &[])
 }
 
 /// Bearers with different block contents.
 fn cases() -> Vec<(&'static str, Model)> {
-    let down = flow("download", "server", "phone", "150 kB");
-    let both = format!("{down}{}", flow("upload", "phone", "server", "40 kB"));
+    let down = bulk("download", "server", "phone", "150 kB");
+    let both = format!("{down}{}", bulk("upload", "phone", "server", "40 kB"));
     vec![
         (
             "gprs",
@@ -149,7 +124,7 @@ fn the_picture_names_the_change_of_cell_under_a_timeout() {
         scheme = "cs-2"
         reselection = { at = ["20 s"], outage = "5 s" }
     "#;
-    let model = model(radio, &flow("download", "server", "phone", "150 kB"));
+    let model = model(radio, &bulk("download", "server", "phone", "150 kB"));
     let picture = lab::picture::picture(&model, 0, 0);
     let under = report::under(&picture.timeouts, &picture.sent, &picture.layers);
     let named = |u: &report::TimeoutOverlap| u.events.iter().any(|e| e.event.event == "cell reselection");
@@ -171,7 +146,7 @@ fn wl_14_the_picture_names_the_restart_under_a_timeout() {
         at = ["20 s"]
         lasts = "6 s"
     "#;
-    let model = model(radio, &flow("download", "server", "phone", "150 kB"));
+    let model = model(radio, &bulk("download", "server", "phone", "150 kB"));
     let picture = lab::picture::picture(&model, 0, 0);
     let network = picture.layers.iter().find(|l| l.name == "radio network").unwrap();
     let events: Vec<_> = network.events.iter().map(|e| (e.event.as_str(), e.t, e.until)).collect();
@@ -194,7 +169,7 @@ fn ta_06_the_picture_has_every_rlc_block() {
         errors = { constant = { rate = 0.1 } }
         tbf = { hold = "1 s" }
     "#;
-    let model = model(radio, &flow("download", "server", "phone", "30 kB"));
+    let model = model(radio, &bulk("download", "server", "phone", "30 kB"));
     let picture = lab::picture::picture(&model, 0, 0);
     let outcome = lab::run_once(&model, 0, lab::once::Options::default());
     let get = |metric| outcome.flows[0].get(metric).unwrap();

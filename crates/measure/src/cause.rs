@@ -1,11 +1,12 @@
-//! Causes of disconnections (`Cause`), inferred from socket errors, silence, this machine's routes, and the radio
+//! Causes of disconnections (`Cause`), inferred from socket errors, silence, this machine's routes and links, and the radio
 //! equipment's report; evidence of a lost connection.
 //!
-//! The measurements of 2001 distinguish handover failure, air interface and remote equipment (feature WL-14). A socket
-//! cannot distinguish a failed handover from a bad air interface: both are silence. The equipment can (cause of the
-//! last release, `AT+CEER` of 3GPP TS 27.007): a command of the user may query it.
+//! The measurements of 2001 distinguish handover failure, air interface and remote equipment (feature WL-14). Routes and
+//! links show a change of interface, as in a vertical handover. Within one interface a failed handover and a bad air
+//! interface are both silence. The equipment can tell them apart (cause of the last release, `AT+CEER` of 3GPP
+//! TS 27.007): a command of the user may query it.
 
-use base::Span;
+use base::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -19,8 +20,12 @@ pub enum Cause {
     Unknown,
     /// No packets came back: air interface, handover, or a network behind.
     Path,
-    /// This machine has no route to the server: its link is down.
+    /// This machine has no route to the server, or its link was down.
     LocalLink,
+    /// The route to the server moved to another interface.
+    InterfaceChange,
+    /// The address of this machine changed.
+    AddressChange,
     /// The peer, or equipment on its behalf, closed or refused the connection.
     RemoteEquipment,
     /// Reported by the equipment: a handover failed.
@@ -33,10 +38,12 @@ pub enum Cause {
 
 impl Cause {
     /// All causes.
-    pub const ALL: [Cause; 7] = [
+    pub const ALL: [Cause; 9] = [
         Cause::Unknown,
         Cause::Path,
         Cause::LocalLink,
+        Cause::InterfaceChange,
+        Cause::AddressChange,
         Cause::RemoteEquipment,
         Cause::Handover,
         Cause::AirInterface,
@@ -49,6 +56,8 @@ impl Cause {
             Cause::Unknown => "unknown",
             Cause::Path => "path",
             Cause::LocalLink => "local-link",
+            Cause::InterfaceChange => "interface-change",
+            Cause::AddressChange => "address-change",
             Cause::RemoteEquipment => "remote-equipment",
             Cause::Handover => "handover",
             Cause::AirInterface => "air-interface",
@@ -62,6 +71,8 @@ impl Cause {
             Cause::Unknown => "cause unknown",
             Cause::Path => "nothing came back: air interface, change of cell or network",
             Cause::LocalLink => "this machine's link is down",
+            Cause::InterfaceChange => "the route moved to another interface",
+            Cause::AddressChange => "this machine's address changed",
             Cause::RemoteEquipment => "by the other end",
             Cause::Handover => "a change of cell failed",
             Cause::AirInterface => "the radio link failed",
@@ -100,29 +111,36 @@ pub(crate) struct Loss {
     pub(crate) evidence: String,
     /// Output of the command that queried the equipment.
     pub(crate) account: Option<String>,
+    /// Time of the last byte, or of the attempt to connect; `None`: unknown.
+    pub(crate) last: Option<Time>,
 }
 
 impl Loss {
     pub(crate) fn of(kind: &'static str, error: &io::Error) -> Loss {
-        Loss { kind, cause: Cause::of(error), evidence: error.to_string(), account: None }
+        Loss { kind, cause: Cause::of(error), evidence: error.to_string(), account: None, last: None }
+    }
+
+    /// Adds the time of the last byte, or of the attempt to connect.
+    pub(crate) fn after(self, last: Time) -> Loss {
+        Loss { last: Some(last), ..self }
     }
 
     /// Loss because the server closed the connection before the job was done.
     pub(crate) fn closed() -> Loss {
         let evidence = "the server closed the connection".to_owned();
-        Loss { kind: "lost", cause: Cause::RemoteEquipment, evidence, account: None }
+        Loss { kind: "lost", cause: Cause::RemoteEquipment, evidence, account: None, last: None }
     }
 
     /// The server does not support the request.
     pub(crate) fn refused(evidence: &str) -> Loss {
         let cause = Cause::RemoteEquipment;
-        Loss { kind: "refused", cause, evidence: evidence.to_owned(), account: None }
+        Loss { kind: "refused", cause, evidence: evidence.to_owned(), account: None, last: None }
     }
 
     /// Loss because no byte was transferred for `span`.
     pub(crate) fn stalled(span: Span) -> Loss {
         let evidence = format!("no byte for {} s", span.as_secs_f64());
-        Loss { kind: "stalled", cause: Cause::Path, evidence, account: None }
+        Loss { kind: "stalled", cause: Cause::Path, evidence, account: None, last: None }
     }
 
     /// Completes the cause: checks that this machine has a route to the server, and takes the equipment's report
@@ -139,6 +157,23 @@ impl Loss {
         }
         self.account = said;
         self
+    }
+}
+
+/// Cause and evidence with what the egress of this machine shows. What the equipment or the peer said stays.
+pub(crate) fn beside_egress(
+    (cause, evidence): (Cause, String),
+    account: Option<&str>,
+    shown: Option<(Cause, String)>,
+) -> (Cause, String) {
+    let decided = account.and_then(Cause::named).is_some();
+    match shown {
+        Some((found, more))
+            if !decided && matches!(cause, Cause::Path | Cause::Unknown | Cause::LocalLink) =>
+        {
+            (found, format!("{evidence}; {more}"))
+        }
+        _ => (cause, evidence),
     }
 }
 
@@ -171,5 +206,23 @@ mod tests {
         let other = silent.looked_into(here, Some("+CEER: 31, normal".into()));
         assert_eq!(other.cause, Cause::Path, "what is no name of a cause is kept beside");
         Cause::ALL.into_iter().for_each(|c| assert_eq!(Cause::named(c.name()), Some(c)));
+    }
+
+    /// WL-14: a change of the interface explains silence, not a reset by the peer, and the equipment's report has priority.
+    #[test]
+    fn wl_14_a_change_of_the_egress_explains_silence_alone() {
+        let with = |cause, account| {
+            let shown = Some((Cause::InterfaceChange, "from a to b".to_owned()));
+            beside_egress((cause, "silence".to_owned()), account, shown)
+        };
+        let moved = (Cause::InterfaceChange, "silence; from a to b".to_owned());
+        for cause in [Cause::Path, Cause::Unknown, Cause::LocalLink] {
+            assert_eq!(with(cause, None), moved);
+            assert_eq!(with(cause, Some("+CEER: 31, normal")), moved);
+        }
+        assert_eq!(with(Cause::RemoteEquipment, None).0, Cause::RemoteEquipment);
+        assert_eq!(with(Cause::Path, Some("path")).0, Cause::Path);
+        let none = beside_egress((Cause::Path, "silence".to_owned()), None, None);
+        assert_eq!(none, (Cause::Path, "silence".to_owned()));
     }
 }

@@ -2,10 +2,11 @@
 //! after losses, passes log entries to an observer.
 
 use crate::buffer::{self, Estimate};
-use crate::cause::Loss;
+use crate::cause::{self, Loss};
 use crate::client_protocol::ClientProtocol;
 use crate::clock::{self, Clock};
 use crate::connections::Connections;
+use crate::egress_watch::EgressWatch;
 use crate::entry::{Disconnection, End, Entry, Run, SCHEMA, StartEntry};
 use crate::flow::Pause;
 use crate::kernel::{self, InfoSampler, Kernel, Report};
@@ -104,8 +105,20 @@ pub fn measure(config: &Config, stop: &AtomicBool, listener: &dyn Observer) -> R
         plan: config.plan.clone(),
     })))?;
     let line = Connections::new(config, clock, stop, address);
-    let mut all = Measurement { config, clock, stop, listener, address, line, filler: filler(), done: 0 };
-    let (result, capture_missed) = recording.beside(|| all.steps().and_then(|done| all.last_words(done)))?;
+    let egress = EgressWatch::new(address.ip(), clock);
+    let mut all = Measurement {
+        config,
+        clock,
+        stop,
+        listener,
+        address,
+        line,
+        egress: &egress,
+        filler: filler(),
+        done: 0,
+    };
+    let work = || all.steps().and_then(|done| all.last_words(done));
+    let (result, capture_missed) = recording.beside(|| egress.beside(work))?;
     let complete = matches!(result, Ok(true));
     listener.entry(&Entry::End(End {
         t: clock.now().as_secs_f64(),
@@ -182,6 +195,7 @@ struct Measurement<'a> {
     listener: &'a dyn Observer,
     address: SocketAddr,
     line: Connections<'a>,
+    egress: &'a EgressWatch,
     filler: Vec<u8>,
     done: u64,
 }
@@ -264,7 +278,8 @@ impl Measurement<'_> {
     /// Reconnects after a loss and records the disconnection.
     fn again(&self, step: usize, repetition: u32, loss: Loss) -> Result<(), Error> {
         let t = self.clock.now();
-        let Loss { kind, cause, evidence, account } = loss.looked_into(self.address, self.listener.lost());
+        let Loss { kind, cause, evidence, account, last } =
+            loss.looked_into(self.address, self.listener.lost());
         let mut lost = Disconnection {
             t: t.as_secs_f64(),
             until: None,
@@ -276,26 +291,33 @@ impl Measurement<'_> {
             account,
             attempts: 0,
         };
+        let result = self.reconnect(t, &mut lost);
+        // The route may have moved since the loss.
+        let shown = self.egress.around(last.unwrap_or(t));
+        (lost.cause, lost.evidence) =
+            cause::beside_egress((lost.cause, lost.evidence), lost.account.as_deref(), shown);
+        self.listener.entry(&Entry::Disconnection(lost))?;
+        result
+    }
+
+    /// Tries to connect until it succeeds, the user stops it, or the time to give up after `t` is over.
+    fn reconnect(&self, t: Time, lost: &mut Disconnection) -> Result<(), Error> {
         let give_up = span(self.config.plan.give_up);
         while !self.stop.load(Ordering::Relaxed) {
             lost.attempts += 1;
             match self.line.greet() {
                 Ok(_) => {
                     lost.until = Some(self.clock.now().as_secs_f64());
-                    return self.listener.entry(&Entry::Disconnection(lost));
+                    return Ok(());
                 }
-                Err(error @ Error::Fault { .. }) => {
-                    self.listener.entry(&Entry::Disconnection(lost))?;
-                    return Err(error);
-                }
+                Err(error @ Error::Fault { .. }) => return Err(error),
                 Err(_) if self.clock.now().since(t) > give_up => {
-                    self.listener.entry(&Entry::Disconnection(lost))?;
                     return Err(Error::Gone(give_up.as_secs_f64()));
                 }
                 Err(_) => self.wait(RETRY),
             }
         }
-        self.listener.entry(&Entry::Disconnection(lost))
+        Ok(())
     }
 
     fn once(&self, test: &Test) -> ConnectionResult {

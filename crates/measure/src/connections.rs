@@ -80,7 +80,9 @@ impl<'a> Connections<'a> {
 
     /// Opens the connection of a repetition.
     pub(crate) fn connect(&self) -> Result<TcpStream, Disconnect> {
-        let stream = self.open().map_err(|error| Disconnect::Lost(Loss::of("refused", &error)))?;
+        let began = self.clock.now();
+        let refused = |error| Disconnect::Lost(Loss::of("refused", &error).after(began));
+        let stream = self.open().map_err(refused)?;
         // Without `TCP_NOTSENT_LOWAT`, the system limits unsent bytes.
         let _ = sys::keep_short(&stream, UNSENT);
         Ok(stream)

@@ -11,6 +11,7 @@ pub mod client;
 pub mod client_protocol;
 pub mod clock;
 mod connections;
+mod egress_watch;
 pub mod entry;
 pub mod flow;
 pub mod kernel;
@@ -20,6 +21,8 @@ pub mod probe;
 mod pump;
 #[cfg(target_os = "linux")]
 mod recording;
+#[cfg(target_os = "linux")]
+mod rtnetlink;
 pub mod server;
 pub mod server_protocol;
 pub mod summary;

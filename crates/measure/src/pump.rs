@@ -86,7 +86,7 @@ impl<'a> Pump<'a> {
             }
             self.be_patient(self.clock.until(wake).min(NAP))?;
             match (&mut { self.stream }).read(&mut buffer) {
-                Ok(0) => return Err(Disconnect::Lost(Loss::closed())),
+                Ok(0) => return Err(Disconnect::Lost(Loss::closed().after(self.heard))),
                 Ok(n) => {
                     self.heard = self.clock.now();
                     asking.on_bytes(self.heard, &buffer[..n]).map_err(Disconnect::Fault)?;
@@ -101,7 +101,7 @@ impl<'a> Pump<'a> {
         let span = span.max(Span::from_nanos(50_000));
         if span != self.patience {
             self.patience = span;
-            self.stream.set_read_timeout(Some(duration(span))).map_err(|error| lost(&error))?;
+            self.stream.set_read_timeout(Some(duration(span))).map_err(|error| self.lost(&error))?;
         }
         Ok(())
     }
@@ -130,18 +130,18 @@ impl<'a> Pump<'a> {
         // A connection that timed out in the kernel has the same error kind as a read timeout.
         let given_up = error.kind() == TimedOut && cfg!(unix);
         if given_up || !matches!(error.kind(), Interrupted | TimedOut | WouldBlock) {
-            return Err(lost(&error));
+            return Err(self.lost(&error));
         }
         self.go_on()?;
         if self.clock.now().since(self.heard) > self.stall {
-            return Err(Disconnect::Lost(Loss::stalled(self.stall)));
+            return Err(Disconnect::Lost(Loss::stalled(self.stall).after(self.heard)));
         }
         Ok(())
     }
-}
 
-fn lost(error: &io::Error) -> Disconnect {
-    Disconnect::Lost(Loss::of("lost", error))
+    fn lost(&self, error: &io::Error) -> Disconnect {
+        Disconnect::Lost(Loss::of("lost", error).after(self.heard))
+    }
 }
 
 fn duration(span: Span) -> Duration {

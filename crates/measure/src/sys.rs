@@ -1,4 +1,4 @@
-//! System calls of a measurement: `TCP_INFO`, socket options, connection with timeout, packet socket; all `unsafe`
+//! System calls of a measurement: `TCP_INFO`, socket options, connection with timeout, packet and rtnetlink sockets; all `unsafe`
 //! code of this crate.
 //!
 //! Each function performs one call with memory that it owns.
@@ -156,6 +156,25 @@ pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
     // Space for bursts, as far as the system permits.
     let _ = set(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, 8 << 20);
+    Ok(fd)
+}
+
+/// Socket of rtnetlink that hears these multicast groups (`RTMGRP_*`); reads return at once.
+pub(crate) fn rtnetlink(groups: u32) -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: no memory is involved.
+    let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) };
+    check(fd)?;
+    // SAFETY: the kernel has just given this descriptor to us alone.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    // SAFETY: all bytes zero is a value of this plain structure.
+    let mut at: libc::sockaddr_nl = unsafe { zeroed() };
+    at.nl_family = libc::AF_NETLINK as libc::sa_family_t;
+    at.nl_groups = groups;
+    // SAFETY: the kernel reads as many bytes as the structure has.
+    check(unsafe {
+        libc::bind(fd.as_raw_fd(), (&raw const at).cast(), size_of::<libc::sockaddr_nl>() as libc::socklen_t)
+    })?;
     Ok(fd)
 }
 

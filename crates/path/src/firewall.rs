@@ -8,7 +8,7 @@
 
 use crate::element::{Cx, Element, Port};
 use crate::fragment::TooBig;
-use base::body::Body;
+use crate::router_answer;
 use base::event::{Category, Event, FirewallStep};
 use base::packet::{DropReason, Flags, Packet};
 use base::tcp::Segment;
@@ -318,35 +318,16 @@ fn subject(cx: &Cx<'_>, packet: &Packet) -> Subject {
 
 /// RST to the sender of a segment; `None` for an RST.
 fn answer(cx: &mut Cx<'_>, packet: &Packet) -> Option<Packet> {
-    let bytes = cx.bytes(packet).map(reset::answer);
-    let (flags, (body, id), size) = match bytes {
-        Some(bytes) => {
-            let bytes = bytes?;
-            let size = bytes.len() as u32;
-            (Flags::RST, cx.emit_bytes(&bytes, size), size)
-        }
-        None => {
-            let segment = cx.segment(packet).filter(|segment| !segment.rst)?;
-            // Sequence numbers carry the connection's number, acknowledgements do not.
-            let base = segment.seq / CONNECTION * CONNECTION;
-            let answer = reset::to_segment(&Segment { seq: segment.seq - base, ..segment });
-            let answer = Segment { seq: answer.seq + base, ..answer };
-            (answer.flags(), cx.emit(&answer, BARE), BARE)
-        }
-    };
-    let answer = Packet {
-        id,
-        born: cx.now(),
-        body,
-        flow: packet.flow,
-        size,
-        source: packet.destination,
-        destination: packet.source,
-        flags: flags.with(Flags((packet.flags.0 ^ Flags::REPLY.0) & Flags::REPLY.0)),
-        ..Packet::NONE
-    };
-    cx.derive(&answer, Derived::Reset { of: packet.id });
-    Some(answer)
+    let from = Derived::Reset { of: packet.id };
+    if let Some(bytes) = cx.bytes(packet).map(reset::answer) {
+        return Some(router_answer::of_bytes(cx, packet, &bytes?, Flags::RST, from));
+    }
+    let segment = cx.segment(packet).filter(|segment| !segment.rst)?;
+    // Sequence numbers carry the connection's number, acknowledgements do not.
+    let base = segment.seq / CONNECTION * CONNECTION;
+    let answer = reset::to_segment(&Segment { seq: segment.seq - base, ..segment });
+    let answer = Segment { seq: answer.seq + base, ..answer };
+    Some(router_answer::of_model(cx, packet, &answer, BARE, from))
 }
 
 impl Element for Firewall {

@@ -6,6 +6,7 @@
 //! packets. Background load passes unfragmented: only its rate matters.
 
 use crate::element::{Cx, Element, Port};
+use crate::router_answer;
 use base::Time;
 use base::body::{Body, Channel, Range};
 use base::packet::{DropReason, Flags, Packet};
@@ -70,31 +71,12 @@ impl Mtu {
 
     /// Builds the ICMP error to the sender of `packet`.
     fn error(&self, cx: &mut Cx<'_>, packet: &Packet) -> Option<Packet> {
-        let (body, id, size) = match cx.bytes(packet) {
-            Some(bytes) => {
-                let message = icmp::too_big(bytes, self.mtu)?;
-                let size = message.len() as u32;
-                let (body, id) = cx.emit_bytes(&message, size);
-                (body, id, size)
-            }
-            None => {
-                let (body, id) = cx.emit(&TooBig { mtu: self.mtu, size: packet.size }, ERROR);
-                (body, id, ERROR)
-            }
-        };
-        let error = Packet {
-            id,
-            born: cx.now(),
-            body,
-            flow: packet.flow,
-            size,
-            source: packet.destination,
-            destination: packet.source,
-            flags: Flags((packet.flags.0 ^ Flags::REPLY.0) & Flags::REPLY.0),
-            ..Packet::NONE
-        };
-        cx.derive(&error, Derived::TooBig { of: packet.id, mtu: self.mtu });
-        Some(error)
+        let from = Derived::TooBig { of: packet.id, mtu: self.mtu };
+        if let Some(message) = cx.bytes(packet).map(|bytes| icmp::too_big(bytes, self.mtu)) {
+            return Some(router_answer::of_bytes(cx, packet, &message?, Flags::default(), from));
+        }
+        let error = TooBig { mtu: self.mtu, size: packet.size };
+        Some(router_answer::of_model(cx, packet, &error, ERROR, from))
     }
 
     /// Fragments a packet of a real stack.

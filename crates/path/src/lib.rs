@@ -28,6 +28,7 @@ pub mod qdisc;
 pub mod reassembly;
 mod ring;
 pub mod router;
+mod router_answer;
 pub mod rst_flush;
 pub mod schedule;
 pub mod shaper;

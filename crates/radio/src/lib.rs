@@ -62,4 +62,5 @@ pub mod pcu;
 pub mod quality;
 pub mod rlc;
 pub mod tdma;
+pub mod timeline;
 pub mod wire;

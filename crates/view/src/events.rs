@@ -1,7 +1,11 @@
 //! Event log of an emulation (`emulate --events`, one JSON object a line) as lower-layer tracks of a picture: one per
-//! element, with drops, marks, states, repeated frames, stalls.
+//! element, with drops, marks, states, repeated frames, stalls; the layers of each GPRS bearer; a firewall's refusals.
+
+mod bearers;
 
 use crate::layers::TableError;
+use base::event::FirewallStep;
+use bearers::Bearers;
 use report::{Layer, LayerEvent};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -72,6 +76,14 @@ impl Place {
                 }
                 self.events.push(event(&format!("state {state}"), &format!("machine {machine}")));
             }
+            // An entry that is opened hinders nothing.
+            "path:firewall" => match line["step"].as_str().and_then(FirewallStep::from_name) {
+                Some(FirewallStep::Expired) => self.events.push(event("firewall entry expired", "")),
+                Some(FirewallStep::Replaced) => self.events.push(event("firewall entry replaced", "")),
+                Some(FirewallStep::Refused) => self.events.push(event("refused by the firewall", "")),
+                Some(FirewallStep::Reset) => self.events.push(event("reset by the firewall", "")),
+                Some(FirewallStep::Opened) | None => {}
+            },
             _ => {}
         }
     }
@@ -102,6 +114,7 @@ impl Place {
 /// killed.
 pub fn read(text: &str, shift: f64) -> Result<Vec<Layer>, TableError> {
     let mut places: Vec<(String, Place)> = Vec::new();
+    let mut bearers = Bearers::default();
     let mut last = 0.0;
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let wrong = |why: String| TableError { line: at + 1, why };
@@ -113,10 +126,11 @@ pub fn read(text: &str, shift: f64) -> Result<Vec<Layer>, TableError> {
         let t = value["t"].as_f64().ok_or_else(|| wrong("there is no time `t`".to_owned()))?;
         let name = value["event"].as_str().ok_or_else(|| wrong("there is no `event`".to_owned()))?;
         last = t;
+        let place = value["at"].as_str().unwrap_or("path");
         if !name.starts_with("path:") {
+            bearers.take(t, place, name, &value);
             continue;
         }
-        let place = value["at"].as_str().unwrap_or("path");
         let known = places.iter().position(|(name, _)| name == place);
         let i = known.unwrap_or_else(|| {
             places.push((place.to_owned(), Place::default()));
@@ -130,17 +144,19 @@ pub fn read(text: &str, shift: f64) -> Result<Vec<Layer>, TableError> {
             place.events[*state].until.get_or_insert(last);
         }
         place.stalls();
-        for event in &mut place.events {
+        out.push(Layer { name, events: place.events });
+    }
+    out.extend(bearers.finish(last));
+    for layer in &mut out {
+        if layer.events.len() > MOST {
+            return Err(TableError { line: 1, why: format!("more than {MOST} events at `{}`", layer.name) });
+        }
+        for event in &mut layer.events {
             event.t += shift;
             event.until = event.until.map(|until| until + shift);
         }
-        if place.events.len() > MOST {
-            return Err(TableError { line: 1, why: format!("more than {MOST} events at `{name}`") });
-        }
-        if !place.events.is_empty() {
-            out.push(Layer { name, events: place.events });
-        }
     }
+    out.retain(|layer| !layer.events.is_empty());
     Ok(out)
 }
 

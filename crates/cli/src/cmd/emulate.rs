@@ -1,5 +1,5 @@
-//! `williwaw emulate`: repetitions of a scenario in real time, in parallel, on this host or at agents, with
-//! kernels and programs; run folder, captures, report.
+//! `williwaw emulate`: arguments, choice of the player (this host or agents), and parallel loop over the repetitions of a scenario
+//! in real time, with kernels and programs; run folder, captures, report.
 
 use crate::cmd::run::plan::Plan;
 use crate::cmd::run::{self, RunResults, RunStore};

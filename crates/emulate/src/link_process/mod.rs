@@ -1,5 +1,5 @@
-//! Link process: a program that determines the delivery time or loss of each packet of a hop, over its standard input
-//! and output (docs/link-process.md).
+//! Link processes of a world: start of the programs that determine delivery time or loss of each packet of a hop, their
+//! attachment to links, requests over standard input and output, end (docs/link-process.md).
 //!
 //! The program is started for each repetition and asked for one packet at a time. Under virtual time its responses
 //! therefore depend on the requests alone. An invalid response ends the repetition with one error.

@@ -19,6 +19,7 @@ use crate::remote::session::RemoteSession;
 use crate::sockets::endpoint::Report;
 use crate::wire::Ends as Wires;
 use crate::{EmulationOutcome, Error, Options, Surroundings, link_process};
+use base::event::Category;
 use base::trace::Tracer;
 use base::{Span, Time};
 use host::FlowPort;
@@ -67,7 +68,11 @@ pub fn play(
     around: &Surroundings,
     stop: &AtomicBool,
 ) -> Result<EmulationOutcome, Error> {
-    let tracer = if options.capture { Tracer::of(&ports::RECORDED) } else { run::tracer(options.trace) };
+    let tracer = match (options.capture, options.trace) {
+        (true, true) => Tracer::of(&[&ports::RECORDED[..], &[Category::Radio]].concat()),
+        (true, false) => Tracer::of(&ports::RECORDED),
+        (false, trace) => run::tracer(trace),
+    };
     let mut clock = RealTime { options, around, stop, played: Played::default() };
     let ran = if model.processes.is_empty() {
         run::run(model, repetition, tracer, &mut clock)?
