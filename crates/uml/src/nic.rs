@@ -240,6 +240,11 @@ impl Nic {
         Ok(out)
     }
 
+    /// Whether the driver wanted an interrupt for returned buffers of sent frames at the last [`Nic::sent`].
+    pub fn wanted_call(&self) -> bool {
+        self.rings[SEND as usize].wanted_call()
+    }
+
     /// Returns the buffer of the oldest packet in the card, which has left the card.
     ///
     /// # Errors

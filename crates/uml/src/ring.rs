@@ -58,7 +58,7 @@ const WRITE: u16 = 2;
 const INDIRECT: u16 = 4;
 
 /// A queue as configured by the guest.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Ring {
     /// Index, for error messages.
     pub index: u32,
@@ -72,6 +72,9 @@ pub struct Ring {
     pub used: u16,
     /// Number of chains in the available ring as last read, modulo 2^16; never less than `taken`.
     pub seen: u16,
+    /// Available ring as last read. The driver leaves an entry alone until its chain is returned, so those from
+    /// `taken` to `seen` are valid.
+    pub offered: Vec<u8>,
 }
 
 /// Guest addresses of table and rings of a queue.
@@ -116,15 +119,16 @@ impl Ring {
     pub fn take(&mut self, memory: &impl Memory) -> Result<Option<Chain>, RingFault> {
         let (places, size) = self.ready()?;
         if self.seen == self.taken {
-            self.seen = word(memory, places.offered.wrapping_add(2))?;
+            self.offered.resize(4 + 2 * usize::from(size), 0);
+            memory.read(places.offered, &mut self.offered)?;
+            self.seen = self.known(1);
         }
         match self.seen.wrapping_sub(self.taken) {
             0 => return Ok(None),
             n if n > size => return Err(RingFault::Offered),
             _ => {}
         }
-        let slot = u64::from(self.taken % size);
-        let head = word(memory, places.offered.wrapping_add(4 + 2 * slot))?;
+        let head = self.known(2 + usize::from(self.taken % size));
         let mut chain = Chain { head, read: Vec::new(), write: Vec::new() };
         let mut at = head;
         // Descriptors of a chain are mostly adjacent, so two are read at once.
@@ -164,6 +168,14 @@ impl Ring {
         Err(RingFault::Chain)
     }
 
+    /// Word `i` of the available ring as last read: flags, index, entries.
+    fn known(&self, i: usize) -> u16 {
+        self.offered
+            .get(2 * i..)
+            .and_then(|rest| rest.first_chunk())
+            .map_or(0, |word| u16::from_le_bytes(*word))
+    }
+
     /// Whether chains that were seen in the available ring have not been taken.
     pub fn has_more(&self) -> bool {
         self.seen != self.taken
@@ -182,6 +194,11 @@ impl Ring {
         memory.write(places.used.wrapping_add(4 + 8 * slot), &entry)?;
         self.used = self.used.wrapping_add(1);
         memory.write(places.used.wrapping_add(2), &self.used.to_le_bytes())
+    }
+
+    /// Whether the driver wanted an interrupt for returned chains when the available ring was last read.
+    pub fn wanted_call(&self) -> bool {
+        self.known(0) & 1 == 0
     }
 
     /// Whether the driver wants an interrupt for returned chains.
@@ -265,7 +282,7 @@ pub(crate) mod tests {
     const PLACES: Places = Places { table: 0x1000, offered: 0x1100, used: 0x1200 };
 
     fn ring() -> Ring {
-        Ring { index: 1, size: 4, places: Some(PLACES), taken: 0, used: 0, seen: 0 }
+        Ring { index: 1, size: 4, places: Some(PLACES), taken: 0, used: 0, seen: 0, offered: Vec::new() }
     }
 
     pub(crate) fn describe(m: &OwnMemory, table: u64, i: u64, at: u64, n: u32, flags: u16, next: u16) {
@@ -315,7 +332,10 @@ pub(crate) mod tests {
         // The next one is found once the driver offers it.
         assert_eq!(r.take(&m), Ok(None));
         m.write(PLACES.offered, &[0, 0, 3, 0, 3, 0, 2, 0, 2, 0]).unwrap();
-        assert!(r.take(&m).unwrap().is_some() && r.has_more());
+        assert!(r.take(&m).unwrap().is_some() && r.has_more() && r.wanted_call());
+        m.write(PLACES.offered, &[1, 0]).unwrap();
+        assert!(r.take(&m).unwrap().is_some() && !r.has_more() && r.wanted_call());
+        assert_eq!((r.take(&m), r.wanted_call()), (Ok(None), false));
     }
 
     #[test]

@@ -183,10 +183,8 @@ impl Guest {
     /// Processes frames sent by the kernel. If the time up to which the kernel may advance becomes earlier, this is
     /// sent and acknowledged before the kernel continues.
     fn kicked(&mut self, sent: Sent<'_>) -> Result<(), Error> {
-        let wants = |guest: &Guest| guest.nic.wants_call(&guest.memory, SEND);
-        let frames = self.nic.sent(&self.memory).and_then(|frames| Ok((frames, wants(self)?)));
-        let (frames, completion) = frames.map_err(|fault| self.fault(fault.to_string()))?;
-        let completion = completion && self.modem.is_none();
+        let frames = self.nic.sent(&self.memory).map_err(|fault| self.fault(fault.to_string()))?;
+        let completion = self.nic.wanted_call() && self.modem.is_none();
         self.sync_calendar()?;
         let now = self.calendar.now();
         let mut free = u64::MAX;
