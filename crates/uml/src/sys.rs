@@ -1,5 +1,5 @@
-//! System calls of guest kernel processes: start options, kill, poll, exchange of files, shared memory; all `unsafe` code of this
-//! crate.
+//! System calls of guest kernel processes: start options, kill, poll, exchange of files, shared memory; all `unsafe`
+//! code of this crate.
 //!
 //! Each call uses memory of the function or of its caller, valid for the length of the call.
 #![allow(unsafe_code, reason = "calls that no safe interface of ours covers; each says why it is sound")]
