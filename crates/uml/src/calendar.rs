@@ -3,7 +3,12 @@
 //! With `time-travel=ext`, a User-Mode Linux kernel does not advance its clock. It requests the time from a
 //! calendar, requests its next wake-up, and waits. This module is the calendar's side of the protocol for one
 //! kernel (`include/uapi/linux/um_timetravel.h`), without I/O.
+//!
+//! A kernel that can use a [`Schedule`] in shared memory (Linux 6.11 and later) sends START, WAIT and the request of
+//! the time of day only. It reads and writes all other times in that memory; they are read here while it waits for an
+//! answer or for its turn, so the course of events is that of the messages.
 
+use crate::schedule::{KERNEL, Schedule};
 use std::fmt;
 
 /// Message size, bytes.
@@ -135,12 +140,64 @@ pub struct Calendar {
     open: Vec<u32>,
     /// Time of day at time 0, ns since 1970.
     epoch: u64,
+    /// Schedule in shared memory, if the kernel is offered one.
+    schedule: Option<Schedule>,
+    /// Whether the kernel uses the schedule; known from its first message after START.
+    shares: Option<bool>,
 }
 
 impl Calendar {
     /// Calendar of a kernel that starts at time 0, at `epoch` nanoseconds after 1970.
     pub fn new(epoch: u64) -> Calendar {
-        Calendar { phase: Phase::Silent, now: 0, limit: 0, request: NEVER, seq: 0, open: Vec::new(), epoch }
+        Calendar {
+            phase: Phase::Silent,
+            now: 0,
+            limit: 0,
+            request: NEVER,
+            seq: 0,
+            open: Vec::new(),
+            epoch,
+            schedule: None,
+            shares: None,
+        }
+    }
+
+    /// The calendar, with a schedule in shared memory to be offered with the answer to START.
+    pub fn with_schedule(self, schedule: Schedule) -> Calendar {
+        Calendar { schedule: Some(schedule), ..self }
+    }
+
+    /// Whether the kernel uses the schedule in shared memory.
+    pub fn shares(&self) -> bool {
+        self.shares == Some(true)
+    }
+
+    /// Schedule that the kernel uses.
+    fn shared(&self) -> Option<&Schedule> {
+        self.schedule.as_ref().filter(|_| self.shares())
+    }
+
+    /// Reads the times that the kernel has written into shared memory, while it waits for an answer or for its turn.
+    ///
+    /// # Errors
+    /// Time went backwards or past the limit.
+    pub fn sync(&mut self) -> Result<(), CalendarFault> {
+        let Some(schedule) = self.shared() else { return Ok(()) };
+        let (now, request) = (schedule.now(), schedule.request());
+        self.move_to(now)?;
+        self.request = request.unwrap_or(NEVER).min(NEVER);
+        Ok(())
+    }
+
+    fn move_to(&mut self, t: u64) -> Result<(), CalendarFault> {
+        if t < self.now {
+            return Err(CalendarFault::Back(self.now, t));
+        }
+        if t > self.limit {
+            return Err(CalendarFault::Past(t, self.limit));
+        }
+        self.now = t;
+        Ok(())
     }
 
     /// Current time of the kernel, ns, as far as it is known.
@@ -168,6 +225,9 @@ impl Calendar {
     pub fn advance(&mut self, t: u64) {
         self.now = self.now.max(t);
         self.limit = self.limit.max(self.now);
+        if let Some(schedule) = self.shared() {
+            schedule.set_now(self.now);
+        }
     }
 
     /// Lets the kernel run at `t`, and up to just before `free` without asking, if that is later. Returns the
@@ -176,9 +236,17 @@ impl Calendar {
         self.phase = Phase::Running;
         self.advance(t);
         self.request = NEVER;
+        if let Some(schedule) = self.shared() {
+            schedule.set_free_until(free.max(self.now));
+            schedule.hand_to_kernel();
+            self.limit = self.limit.max(free);
+            self.seq = next(self.seq);
+            // It is not acknowledged.
+            return vec![Message { op: Op::Run as u32, seq: self.seq, time: self.now }];
+        }
         let mut out = Vec::with_capacity(2);
         if free > self.now {
-            out.push(self.free_until(free));
+            out.extend(self.free_until(free));
         }
         out.push(self.send(Op::Run, self.now));
         out
@@ -189,20 +257,27 @@ impl Calendar {
         t < self.limit
     }
 
-    /// Sets the time up to which a running kernel may advance without asking.
-    pub fn free_until(&mut self, t: u64) -> Message {
+    /// Sets the time up to which a running kernel may advance without asking. Returns the message to send, if the
+    /// kernel does not read it from shared memory.
+    pub fn free_until(&mut self, t: u64) -> Option<Message> {
         self.limit = t.max(self.now);
-        self.send(Op::FreeUntil, self.limit)
+        match self.shared() {
+            Some(schedule) => {
+                schedule.set_free_until(self.limit);
+                None
+            }
+            None => Some(self.send(Op::FreeUntil, self.limit)),
+        }
     }
 
     fn send(&mut self, op: Op, time: u64) -> Message {
-        // Kernels count sequence numbers up from 1; the calendar sets the highest bit.
-        self.seq = self.seq.wrapping_add(1) | 0x8000_0000;
+        self.seq = next(self.seq);
         self.open.push(self.seq);
         Message { op: op as u32, seq: self.seq, time }
     }
 
-    /// Processes a message of the kernel; returns the acknowledgement to send, `None` if the message is one itself.
+    /// Processes a message of the kernel; returns the acknowledgement to send, `None` if the message is one itself or
+    /// is not acknowledged.
     ///
     /// # Errors
     /// The message is not valid in this state.
@@ -211,6 +286,10 @@ impl Calendar {
         if (self.phase == Phase::Silent) != (op == Op::Start) {
             return Err(CalendarFault::Misplaced(op));
         }
+        if op != Op::Start && self.shares.is_none() {
+            self.shares = Some(self.schedule.as_ref().is_some_and(Schedule::is_used));
+        }
+        self.sync()?;
         let mut time = 0;
         match op {
             Op::Ack => {
@@ -218,19 +297,24 @@ impl Calendar {
                 self.open.remove(at.ok_or(CalendarFault::Unasked(message.seq))?);
                 return Ok(None);
             }
-            Op::Start => self.phase = Phase::Running,
-            Op::Request => self.request = message.time.min(NEVER),
-            Op::Wait if self.phase == Phase::Running => self.phase = Phase::Waiting,
-            Op::Get => time = self.now,
-            Op::Update => {
-                if message.time < self.now {
-                    return Err(CalendarFault::Back(self.now, message.time));
+            Op::Start => {
+                self.phase = Phase::Running;
+                if self.schedule.is_some() {
+                    time = u64::from(KERNEL);
                 }
-                if message.time > self.limit {
-                    return Err(CalendarFault::Past(message.time, self.limit));
-                }
-                self.now = message.time;
             }
+            // These times are in shared memory.
+            Op::Request | Op::Get | Op::Update if self.shares() => return Err(CalendarFault::Misplaced(op)),
+            Op::Request => self.request = message.time.min(NEVER),
+            Op::Wait if self.phase == Phase::Running => {
+                self.phase = Phase::Waiting;
+                if let Some(schedule) = self.shared() {
+                    schedule.take_back();
+                    return Ok(None);
+                }
+            }
+            Op::Get => time = self.now,
+            Op::Update => self.move_to(message.time)?,
             Op::GetTimeOfDay => time = self.epoch,
             Op::Broadcast => {}
             Op::Wait | Op::Run | Op::FreeUntil => return Err(CalendarFault::Misplaced(op)),
@@ -239,9 +323,15 @@ impl Calendar {
     }
 }
 
+/// Sequence number after `seq`. Kernels count theirs up from 1; the calendar sets the highest bit.
+fn next(seq: u32) -> u32 {
+    seq.wrapping_add(1) | 0x8000_0000
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::tests::KernelSide;
     use proptest::prelude::*;
 
     fn say(op: Op, seq: u32, time: u64) -> Message {
@@ -286,6 +376,72 @@ mod tests {
         c.run(50, 0);
         assert_eq!(c.receive(say(Op::Update, 5, 49)), Err(CalendarFault::Back(50, 49)));
         assert_eq!(c.receive(Message { op: 99, seq: 0, time: 0 }), Err(CalendarFault::Unknown(99)));
+    }
+
+    /// Calendar of a kernel that uses a schedule in shared memory and waits at time 0 for 300.
+    fn shared() -> (Calendar, KernelSide) {
+        let side = KernelSide::new();
+        let mut c = Calendar::new(77).with_schedule(side.schedule());
+        assert_eq!(c.receive(say(Op::Start, 1, 5)), Ok(Some(say(Op::Ack, 1, u64::from(KERNEL)))));
+        side.join();
+        assert_eq!(c.receive(say(Op::GetTimeOfDay, 2, 0)), Ok(Some(say(Op::Ack, 2, 77))));
+        side.ask(300);
+        assert_eq!(c.receive(say(Op::Wait, 3, 0)), Ok(None));
+        assert!(c.waits() && !side.runs());
+        (c, side)
+    }
+
+    #[test]
+    fn a_kernel_with_shared_memory_sends_waits_only() {
+        let (mut c, side) = shared();
+        assert_eq!(c.request(), 300);
+        // An interrupt at 200: the kernel reads the time and requests to run now.
+        c.advance(200);
+        assert_eq!(side.now(), 200);
+        side.ask(200);
+        c.sync().unwrap();
+        assert_eq!(c.request(), 200);
+        let sent = c.run(200, 350);
+        assert_eq!(sent.iter().map(|m| (m.op, m.time)).collect::<Vec<_>>(), [(Op::Run as u32, 200)]);
+        assert_eq!((side.free_until(), side.runs(), c.reach()), (350, true, 350));
+        // A packet at 340 which nothing may overtake.
+        side.join();
+        side.update(340);
+        c.sync().unwrap();
+        assert_eq!((c.now(), c.request(), c.free_until(340)), (340, NEVER, None));
+        assert_eq!(side.free_until(), 340);
+        side.ask(400);
+        assert_eq!(c.receive(say(Op::Wait, 4, 0)), Ok(None));
+        assert_eq!((c.request(), c.now(), c.waits()), (400, 340, true));
+        // It may not run ahead at all.
+        c.run(400, 390);
+        assert_eq!(side.free_until(), 400);
+    }
+
+    #[test]
+    fn a_kernel_without_shared_memory_sends_all_its_times() {
+        let side = KernelSide::new();
+        let mut c = Calendar::new(77).with_schedule(side.schedule());
+        c.receive(say(Op::Start, 1, 5)).unwrap();
+        assert_eq!(c.receive(say(Op::Request, 2, 300)), Ok(Some(say(Op::Ack, 2, 0))));
+        // Too late to say otherwise.
+        side.join();
+        assert_eq!(c.receive(say(Op::Wait, 3, 0)), Ok(Some(say(Op::Ack, 3, 0))));
+        assert_eq!((c.request(), c.run(300, 350).len()), (300, 2));
+    }
+
+    #[test]
+    fn no_word_in_shared_memory_moves_time_where_it_may_not() {
+        let (mut c, side) = shared();
+        assert_eq!(c.receive(say(Op::Request, 4, 5)), Err(CalendarFault::Misplaced(Op::Request)));
+        c.run(300, 350);
+        side.update(351);
+        assert_eq!(c.receive(say(Op::Wait, 5, 0)), Err(CalendarFault::Past(351, 350)));
+        side.update(299);
+        assert_eq!(c.sync(), Err(CalendarFault::Back(300, 299)));
+        side.update(350);
+        side.ask(u64::MAX);
+        assert_eq!((c.sync(), c.request()), (Ok(()), NEVER));
     }
 
     proptest! {

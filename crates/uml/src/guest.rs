@@ -20,6 +20,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// States reported by the guest's init.
@@ -42,6 +43,8 @@ pub struct Guest {
     /// Real time for which the running kernel may be silent.
     patience: Duration,
     calendar: Calendar,
+    /// Memory of the schedule, and the log file that the protocol wants beside it, until the kernel has started.
+    offer: Option<(Arc<sys::Shared>, File)>,
     /// Socket of the calendar.
     time: UnixStream,
     /// Listening vhost-user socket, until the driver has connected.
@@ -132,8 +135,7 @@ impl Guest {
         for message in self.calendar.run(t, free) {
             self.send_to_calendar(message)?;
         }
-        self.serve(sent, |guest| guest.calendar.waits())?;
-        self.read_console()
+        self.serve(sent, |guest| guest.calendar.waits())
     }
 
     /// Departure time of the next packet from the network card; [`calendar::NEVER`] if there is none.
@@ -198,14 +200,15 @@ impl Guest {
             self.coming.pop_front();
         }
         let queues = [(RECEIVE, laid), (SEND, std::mem::take(&mut self.completion))];
+        let mut calls = Vec::with_capacity(queues.len());
         for (queue, _) in queues.into_iter().filter(|(_, wanted)| *wanted) {
             match self.nic.wants_call(&self.memory, queue) {
-                Ok(true) => self.call(queue)?,
+                Ok(true) => calls.push(queue),
                 Ok(false) => {}
                 Err(fault) => return Err(self.fault(fault.to_string())),
             }
         }
-        Ok(())
+        if calls.is_empty() { Ok(()) } else { self.call(&calls) }
     }
 }
 

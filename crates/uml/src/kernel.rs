@@ -6,6 +6,8 @@
 //! patch enlarges the buffer for the floating-point registers of a processor.
 
 use crate::Error;
+#[cfg(target_os = "linux")]
+use crate::sys::holds;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -310,6 +312,12 @@ pub fn guest_programs(cache: &Path) -> Result<(PathBuf, PathBuf), Error> {
     Ok((init, seed))
 }
 
+/// Whether `bytes` contain `text`.
+#[cfg(not(target_os = "linux"))]
+fn holds(bytes: &[u8], text: &[u8]) -> bool {
+    bytes.windows(text.len()).any(|part| part == text)
+}
+
 /// Checks that a kernel has overlay file systems, which programs need for a writable root.
 ///
 /// # Errors
@@ -317,7 +325,7 @@ pub fn guest_programs(cache: &Path) -> Result<(PathBuf, PathBuf), Error> {
 pub fn has_overlays(kernel: &Path) -> Result<(), Error> {
     let shown = kernel.display();
     let bytes = fs::read(kernel).map_err(Error::of(format!("reading the kernel `{shown}`")))?;
-    if bytes.windows(OVERLAYS.len()).any(|part| part == OVERLAYS) {
+    if holds(&bytes, OVERLAYS) {
         return Ok(());
     }
     Err(asked(
@@ -336,7 +344,7 @@ const OVERLAYS: &[u8] = b"upperdir";
 pub fn has_dccp(kernel: &Path) -> Result<(), Error> {
     let shown = kernel.display();
     let bytes = fs::read(kernel).map_err(Error::of(format!("reading the kernel `{shown}`")))?;
-    if bytes.windows(CCID3.len()).any(|part| part == CCID3) {
+    if holds(&bytes, CCID3) {
         return Ok(());
     }
     Err(asked(
@@ -355,7 +363,7 @@ const CCID3: &[u8] = b"TCP-Friendly Rate Control";
 pub fn probe(kernel: &Path) -> Result<String, Error> {
     let shown = kernel.display();
     let bytes = fs::read(kernel).map_err(Error::of(format!("reading the kernel `{shown}`")))?;
-    let has = |text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
+    let has = |text: &[u8]| holds(&bytes, text);
     if !has(b"uml_dir=") {
         return Err(asked(
             format!("`{shown}` is no kernel for User-Mode Linux"),

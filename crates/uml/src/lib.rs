@@ -2,10 +2,10 @@
 //! driver.
 //!
 //! A User-Mode Linux kernel runs as an ordinary process. With `time-travel=ext` it does not advance its clock
-//! but queries a calendar for the time ([`calendar`]). Its network card is implemented here as well ([`nic`],
-//! over [`vhost`] messages and [`ring`] queues). Calendar and network card are free of I/O; [`guest`] owns
-//! the process and its sockets. [`drive`] alternates between network and kernels, [`once`] runs a repetition
-//! of a scenario.
+//! but queries a calendar for the time ([`calendar`], over messages or a [`schedule`] in shared memory). Its
+//! network card is implemented here as well ([`nic`], over [`vhost`] messages and [`ring`] queues). Calendar and
+//! network card are free of I/O; [`guest`] owns the process and its sockets. [`drive`] alternates between network
+//! and kernels, [`once`] runs a repetition of a scenario.
 //!
 //! Input is delivered to a kernel only while every kernel waits, so a run is deterministic. Linux only.
 
@@ -13,6 +13,7 @@ pub mod calendar;
 pub mod kernel;
 pub mod nic;
 pub mod ring;
+pub mod schedule;
 pub mod task;
 pub mod vhost;
 pub mod workload_protocol;

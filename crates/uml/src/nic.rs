@@ -175,7 +175,7 @@ impl Nic {
             Request::SetVringBase => {
                 let at = m.u32_at(4)? as u16;
                 let ring = self.ring(m.u32_at(0)?)?;
-                (ring.taken, ring.used) = (at, at);
+                (ring.taken, ring.used, ring.seen) = (at, at, at);
             }
             Request::SetVringEnable => {
                 let (queue, on) = (m.u32_at(0)?, m.u32_at(4)? != 0);
@@ -215,7 +215,7 @@ impl Nic {
     }
 
     /// Takes the frames sent by the kernel. Their buffers are returned to the driver, except for packets that stay
-    /// in the card.
+    /// in the card. The kernel waits meanwhile, so the queue is looked at once.
     ///
     /// # Errors
     /// The queue is invalid.
@@ -233,8 +233,16 @@ impl Nic {
             if !inner.is_empty() {
                 out.push(if word { Frame::Word(inner) } else { Frame::Packet(inner) });
             }
+            if !self.ring(SEND)?.has_more() {
+                break;
+            }
         }
         Ok(out)
+    }
+
+    /// Whether the driver wanted an interrupt for returned buffers of sent frames at the last [`Nic::sent`].
+    pub fn wanted_call(&self) -> bool {
+        self.rings[SEND as usize].wanted_call()
     }
 
     /// Returns the buffer of the oldest packet in the card, which has left the card.

@@ -58,7 +58,7 @@ const WRITE: u16 = 2;
 const INDIRECT: u16 = 4;
 
 /// A queue as configured by the guest.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Ring {
     /// Index, for error messages.
     pub index: u32,
@@ -70,6 +70,11 @@ pub struct Ring {
     pub taken: u16,
     /// Number of chains returned to the used ring, modulo 2^16.
     pub used: u16,
+    /// Number of chains in the available ring as last read, modulo 2^16; never less than `taken`.
+    pub seen: u16,
+    /// Available ring as last read. The driver leaves an entry alone until its chain is returned, so those from
+    /// `taken` to `seen` are valid.
+    pub offered: Vec<u8>,
 }
 
 /// Guest addresses of table and rings of a queue.
@@ -113,22 +118,36 @@ impl Ring {
     /// The queue content is invalid.
     pub fn take(&mut self, memory: &impl Memory) -> Result<Option<Chain>, RingFault> {
         let (places, size) = self.ready()?;
-        let offered = word(memory, places.offered.wrapping_add(2))?;
-        match offered.wrapping_sub(self.taken) {
+        if self.seen == self.taken {
+            self.offered.resize(4 + 2 * usize::from(size), 0);
+            memory.read(places.offered, &mut self.offered)?;
+            self.seen = self.known(1);
+        }
+        match self.seen.wrapping_sub(self.taken) {
             0 => return Ok(None),
             n if n > size => return Err(RingFault::Offered),
             _ => {}
         }
-        let slot = u64::from(self.taken % size);
-        let head = word(memory, places.offered.wrapping_add(4 + 2 * slot))?;
+        let head = self.known(2 + usize::from(self.taken % size));
         let mut chain = Chain { head, read: Vec::new(), write: Vec::new() };
         let mut at = head;
+        // Descriptors of a chain are mostly adjacent, so two are read at once.
+        let mut pair = [[0; 16]; 2];
+        let mut read = None;
         for _ in 0..size {
             if at >= size {
                 return Err(RingFault::Chain);
             }
-            let mut d = [0; 16];
-            memory.read(places.table.wrapping_add(16 * u64::from(at)), &mut d)?;
+            if read.and_then(|first: u16| first.checked_add(1)) == Some(at) {
+                pair.swap(0, 1);
+                read = None;
+            } else {
+                let two = at + 1 < size;
+                let bytes = if two { pair.as_flattened_mut() } else { &mut pair[0][..] };
+                memory.read(places.table.wrapping_add(16 * u64::from(at)), bytes)?;
+                read = two.then_some(at);
+            }
+            let d = pair[0];
             let [address @ .., l0, l1, l2, l3, f0, f1, n0, n1] = d;
             let part = (u64::from_le_bytes(address), u32::from_le_bytes([l0, l1, l2, l3]));
             let flags = u16::from_le_bytes([f0, f1]);
@@ -149,6 +168,19 @@ impl Ring {
         Err(RingFault::Chain)
     }
 
+    /// Word `i` of the available ring as last read: flags, index, entries.
+    fn known(&self, i: usize) -> u16 {
+        self.offered
+            .get(2 * i..)
+            .and_then(|rest| rest.first_chunk())
+            .map_or(0, |word| u16::from_le_bytes(*word))
+    }
+
+    /// Whether chains that were seen in the available ring have not been taken.
+    pub fn has_more(&self) -> bool {
+        self.seen != self.taken
+    }
+
     /// Returns a chain to the used ring, with `written` bytes.
     ///
     /// # Errors
@@ -162,6 +194,11 @@ impl Ring {
         memory.write(places.used.wrapping_add(4 + 8 * slot), &entry)?;
         self.used = self.used.wrapping_add(1);
         memory.write(places.used.wrapping_add(2), &self.used.to_le_bytes())
+    }
+
+    /// Whether the driver wanted an interrupt for returned chains when the available ring was last read.
+    pub fn wanted_call(&self) -> bool {
+        self.known(0) & 1 == 0
     }
 
     /// Whether the driver wants an interrupt for returned chains.
@@ -245,7 +282,7 @@ pub(crate) mod tests {
     const PLACES: Places = Places { table: 0x1000, offered: 0x1100, used: 0x1200 };
 
     fn ring() -> Ring {
-        Ring { index: 1, size: 4, places: Some(PLACES), taken: 0, used: 0 }
+        Ring { index: 1, size: 4, places: Some(PLACES), taken: 0, used: 0, seen: 0, offered: Vec::new() }
     }
 
     pub(crate) fn describe(m: &OwnMemory, table: u64, i: u64, at: u64, n: u32, flags: u16, next: u16) {
@@ -279,6 +316,29 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_chain_of_distant_and_near_descriptors_is_read_in_its_order() {
+        let m = OwnMemory(RefCell::new(vec![0; 0x1000]));
+        for (at, letter) in [(0x1400, b"a"), (0x1410, b"b"), (0x1420, b"c"), (0x1430, b"d")] {
+            m.write(at, letter).unwrap();
+        }
+        describe(&m, PLACES.table, 3, 0x1400, 1, NEXT, 0);
+        describe(&m, PLACES.table, 0, 0x1410, 1, NEXT, 1);
+        describe(&m, PLACES.table, 1, 0x1420, 1, NEXT, 2);
+        describe(&m, PLACES.table, 2, 0x1430, 1, 0, 0);
+        m.write(PLACES.offered, &[0, 0, 1, 0, 3, 0]).unwrap();
+        let mut r = ring();
+        assert_eq!(r.take(&m).unwrap().unwrap().read(&m, 4).unwrap(), b"abcd");
+        assert!(!r.has_more());
+        // The next one is found once the driver offers it.
+        assert_eq!(r.take(&m), Ok(None));
+        m.write(PLACES.offered, &[0, 0, 3, 0, 3, 0, 2, 0, 2, 0]).unwrap();
+        assert!(r.take(&m).unwrap().is_some() && r.has_more() && r.wanted_call());
+        m.write(PLACES.offered, &[1, 0]).unwrap();
+        assert!(r.take(&m).unwrap().is_some() && !r.has_more() && r.wanted_call());
+        assert_eq!((r.take(&m), r.wanted_call()), (Ok(None), false));
+    }
+
+    #[test]
     fn a_ring_of_descriptors_has_an_end() {
         let m = OwnMemory(RefCell::new(vec![0; 0x1000]));
         describe(&m, PLACES.table, 0, 0x1400, 5, NEXT, 1);
@@ -300,7 +360,7 @@ pub(crate) mod tests {
             offered in 0x0f00u64..0x1500,
         ) {
             let m = OwnMemory(RefCell::new(bytes));
-            let mut r = Ring { size, taken, places: Some(Places { offered, ..PLACES }), ..ring() };
+            let mut r = Ring { size, taken, seen: taken, places: Some(Places { offered, ..PLACES }), ..ring() };
             for _ in 0..8 {
                 let Ok(Some(chain)) = r.take(&m) else { break };
                 let _ = chain.read(&m, 2000);

@@ -11,35 +11,50 @@ use crate::vhost;
 use crate::{Error, sys};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::net::UnixStream;
 
 /// Message of the guest's init: every awaited program has ended.
 const IDLE: &[u8] = b"idle";
 /// Maximum number of messages until the kernel waits, to detect a livelock.
 const MESSAGES: u32 = 500_000;
+/// Bytes of console output read at once.
+const CONSOLE_READ: usize = 4096;
+/// Number of reads that take all that a pipe holds, 64 KiB; bounded, since a kernel may write without end.
+const CONSOLE_READS: usize = (1 << 16) / CONSOLE_READ;
 const SPINS: &str =
     "its work may have no end at one instant of virtual time; on a very busy machine give it more --patience";
 
 impl Guest {
-    /// Sends an interrupt for a queue, and serves the kernel until it has acknowledged the interrupt.
-    pub(super) fn call(&mut self, queue: u32) -> Result<(), Error> {
+    /// Sends an interrupt for each of these queues, and serves the kernel until it has acknowledged all. The kernel
+    /// takes in all that have arrived before it goes on.
+    pub(super) fn call(&mut self, queues: &[u32]) -> Result<(), Error> {
         let Some(mut channel) = self.channel.as_ref() else {
             return Err(self.fault("it gave its network card no channel back"));
         };
-        if channel.write_all(&vhost::call(queue)).is_err() {
+        let calls: Vec<u8> = queues.iter().flat_map(|queue| vhost::call(*queue)).collect();
+        if channel.write_all(&calls).is_err() {
             return Err(self.ended());
         }
         self.answered.clear();
-        self.serve(&mut |_, _| 0, |guest| {
-            let whole = vhost::HEADER + 8;
-            guest.answered.len() >= whole && guest.calendar.settled()
-        })
+        let whole = queues.len() * (vhost::HEADER + 8);
+        if self.calendar.shares() {
+            // A waiting kernel sends nothing but the acknowledgements.
+            self.await_answers(whole)?;
+        } else {
+            self.serve(&mut |_, _| 0, |guest| guest.answered.len() >= whole && guest.calendar.settled())?;
+        }
+        self.sync_calendar()
     }
 
-    /// Serves all messages until `enough` returns true.
+    /// Reads the kernel's times from shared memory.
+    fn sync_calendar(&mut self) -> Result<(), Error> {
+        self.calendar.sync().map_err(|fault| self.fault(fault.to_string()))
+    }
+
+    /// Serves all messages until `enough` returns true. What the kernel wrote to its console before its last message
+    /// has been read then: the console is the last descriptor of a wait, so it is looked at after the message.
     pub(super) fn serve(&mut self, sent: Sent<'_>, enough: impl Fn(&Guest) -> bool) -> Result<(), Error> {
-        let looks = (self.patience.as_millis() / LOOK.as_millis()).max(1);
         let (mut messages, mut silent) = (0u32, 0u128);
         while !enough(self) {
             let device = self.device.as_ref().map(|s| s.as_raw_fd());
@@ -63,14 +78,7 @@ impl Guest {
             } else if time {
                 self.read_calendar()?;
             } else if !console {
-                silent += 1;
-                if !matches!(self.child.try_wait(), Ok(None)) {
-                    return Err(self.ended());
-                }
-                if silent >= looks {
-                    let what = format!("it has neither waited nor sent anything for {:?}", self.patience);
-                    return Err(self.fault(what).mend(SPINS));
-                }
+                self.check_silence(&mut silent)?;
                 continue;
             }
             silent = 0;
@@ -98,11 +106,20 @@ impl Guest {
             self.received.drain(..calendar::SIZE);
             match self.calendar.receive(message) {
                 Ok(None) => {}
+                // The first answer is that of START.
+                Ok(Some(answer)) if self.offer.is_some() => self.offer_schedule(answer)?,
                 Ok(Some(answer)) => self.send_to_calendar(answer)?,
                 Err(fault) => return Err(self.fault(fault.to_string())),
             }
         }
         Ok(())
+    }
+
+    /// Answers START with the files of the schedule in shared memory. A kernel that does not know it drops them.
+    fn offer_schedule(&mut self, answer: calendar::Message) -> Result<(), Error> {
+        let Some((shared, log)) = self.offer.take() else { return Ok(()) };
+        let files = [shared.file(), log.as_fd()];
+        sys::send_with_files(&self.time, &answer.bytes(), files).map_err(|_| self.ended())
     }
 
     /// Accepts the connection of the kernel's driver.
@@ -153,6 +170,7 @@ impl Guest {
                 self.channel = files.next().map(UnixStream::from);
                 if let Some(channel) = &self.channel {
                     let _ = channel.set_nonblocking(false);
+                    let _ = channel.set_read_timeout(Some(LOOK));
                     let _ = channel.set_write_timeout(Some(self.patience));
                 }
             }
@@ -165,10 +183,9 @@ impl Guest {
     /// Processes frames sent by the kernel. If the time up to which the kernel may advance becomes earlier, this is
     /// sent and acknowledged before the kernel continues.
     fn kicked(&mut self, sent: Sent<'_>) -> Result<(), Error> {
-        let wants = |guest: &Guest| guest.nic.wants_call(&guest.memory, SEND);
-        let frames = self.nic.sent(&self.memory).and_then(|frames| Ok((frames, wants(self)?)));
-        let (frames, completion) = frames.map_err(|fault| self.fault(fault.to_string()))?;
-        let completion = completion && self.modem.is_none();
+        let frames = self.nic.sent(&self.memory).map_err(|fault| self.fault(fault.to_string()))?;
+        let completion = self.nic.wanted_call() && self.modem.is_none();
+        self.sync_calendar()?;
         let now = self.calendar.now();
         let mut free = u64::MAX;
         for frame in frames {
@@ -197,8 +214,9 @@ impl Guest {
         // The kernel stops at this time, so that the interrupt for a returned buffer arrives now.
         let free = if self.completion { now } else { free };
         if self.calendar.shortens(free) {
-            let message = self.calendar.free_until(free);
-            self.send_to_calendar(message)?;
+            if let Some(message) = self.calendar.free_until(free) {
+                self.send_to_calendar(message)?;
+            }
             while !self.calendar.settled() {
                 let fds = [Some(self.time.as_raw_fd())];
                 let patience = self.patience.as_millis() as i32;
@@ -224,18 +242,52 @@ impl Guest {
         }
     }
 
-    /// Reads console output without waiting.
-    pub(super) fn read_console(&mut self) -> Result<(), Error> {
-        let Some(console) = &mut self.console else { return Ok(()) };
-        let fd = console.as_raw_fd();
-        let [there] = sys::wait([Some(fd)], 0).map_err(Error::of("waiting for a console"))?;
-        if !there {
-            return Ok(());
+    /// Waits for acknowledgements of interrupts from a kernel that sends nothing else.
+    fn await_answers(&mut self, whole: usize) -> Result<(), Error> {
+        let mut silent = 0;
+        while self.answered.len() < whole {
+            let mut buffer = [0; 256];
+            match self.channel.as_mut().map(|channel| channel.read(&mut buffer)) {
+                Some(Ok(n)) if n > 0 => self.answered.extend(buffer.get(..n).unwrap_or_default()),
+                Some(Err(e)) if e.kind() == io::ErrorKind::Interrupted => {}
+                Some(Err(e)) if e.kind() == io::ErrorKind::WouldBlock => self.check_silence(&mut silent)?,
+                _ => return Err(self.ended()),
+            }
         }
-        let mut buffer = [0; 4096];
-        match console.read(&mut buffer) {
-            Ok(n) if n > 0 => self.text.extend(buffer.get(..n).unwrap_or_default()),
-            _ => self.console = None,
+        Ok(())
+    }
+
+    /// Counts an interval of [`LOOK`] without a message; an error if the kernel has exited or was silent for too long.
+    fn check_silence(&mut self, silent: &mut u128) -> Result<(), Error> {
+        *silent += 1;
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return Err(self.ended());
+        }
+        if *silent >= (self.patience.as_millis() / LOOK.as_millis()).max(1) {
+            let what = format!("it has neither waited nor sent anything for {:?}", self.patience);
+            return Err(self.fault(what).mend(SPINS));
+        }
+        Ok(())
+    }
+
+    /// Reads all console output that is there, without waiting.
+    fn read_console(&mut self) -> Result<(), Error> {
+        let before = self.text.len();
+        for _ in 0..CONSOLE_READS {
+            let Some(console) = &mut self.console else { break };
+            let fd = console.as_raw_fd();
+            let [there] = sys::wait([Some(fd)], 0).map_err(Error::of("waiting for a console"))?;
+            if !there {
+                break;
+            }
+            let mut buffer = [0; CONSOLE_READ];
+            match console.read(&mut buffer) {
+                Ok(n) if n > 0 => self.text.extend(buffer.get(..n).unwrap_or_default()),
+                _ => self.console = None,
+            }
+        }
+        if self.text.len() == before {
+            return Ok(());
         }
         let text = String::from_utf8_lossy(&self.text);
         let line = |word: &str| text.lines().any(|l| l.trim() == format!("williwaw: {word}"));

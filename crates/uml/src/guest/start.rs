@@ -8,6 +8,7 @@ use crate::calendar::Calendar;
 use crate::folder::{folder, listen};
 use crate::memory::Mapped;
 use crate::nic::Nic;
+use crate::schedule::{self, Schedule};
 use crate::{Error, sys};
 use base::Rate;
 use std::collections::VecDeque;
@@ -18,6 +19,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Wall-clock time at the start of every guest, ns: 2001-09-09 01:46:40 UTC.
@@ -84,6 +86,9 @@ impl Guest {
         }
         let calendar = listen(folder, "calendar").map_err(refused("opening its calendar"))?;
         let listener = listen(folder, "nic").map_err(refused("opening its network card"))?;
+        let shared = sys::Shared::new(schedule::WORDS).map_err(refused("sharing its schedule"))?;
+        let shared = Arc::new(shared);
+        let log = File::options().write(true).open("/dev/null").map_err(refused("sharing its schedule"))?;
         let mut command = Command::new(&setup.kernel);
         // The kernel adds its command line to its random numbers, so the line is identical in every run.
         command.args([
@@ -142,7 +147,8 @@ impl Guest {
             folder: folder.to_owned(),
             _lock: lock,
             patience: setup.patience,
-            calendar: Calendar::new(EPOCH),
+            calendar: Calendar::new(EPOCH).with_schedule(Schedule::new(shared.clone())),
+            offer: Some((shared, log)),
             time,
             listener: Some(listener),
             device: None,
