@@ -301,6 +301,7 @@ impl Cells {
                     if speaks && WAY == DOWN {
                         self.medium.send_down(&self.layout, cell, slot, 1.0);
                     }
+                    self.count_preempted(WAY, cell, slot);
                     continue;
                 }
                 let ways = &self.ways;
@@ -327,6 +328,16 @@ impl Cells {
             }
         }
         count
+    }
+
+    /// Counts a block period of a timeslot held by a voice call, if a TBF there has a radio block to send.
+    #[cold]
+    fn count_preempted(&mut self, way: usize, cell: usize, slot: usize) {
+        let ways = &self.ways;
+        let waits = self.slots[cell].turns[way].of(slot).iter().any(|m| ways[*m as usize][way].ready());
+        if let Some(voice) = self.voice.as_mut().filter(|_| waits) {
+            voice.preempt(cell, way);
+        }
     }
 
     /// Computes SINR and quality of each radio block into `met` and `bursts`.
