@@ -5,22 +5,20 @@
 //! Results do not depend on the order of cells. Random draws are keyed by (seed, tick, cell, slot, direction).
 
 use crate::adaptation::{Forget, measured};
-use crate::air::{Medium, UpBlock};
+use crate::air::UpBlock;
 use crate::config::{Config, Interface};
-use crate::direction::{DOWN, DirectionState, Event, Tbf, UP};
-use crate::geometry::Layout;
-use crate::link::{Air, BURSTS, Link, Soft};
+use crate::decision::Law;
+use crate::direction::{DOWN, Event, Tbf, UP};
+use crate::link::{Air, BURSTS};
 use crate::meter::Meter;
 use crate::numeric::{from_db, key, to_db, unit};
 use crate::observe::{Fix, RadioEvent};
 use crate::prefetch::BATCH;
 use crate::slots::ones;
 use crate::system::Cells;
-use base::packet::Packet;
 use path::Cx;
-use radio::coding::{Modulation, Scheme};
-use radio::rlc::receive::BlockPart;
-use radio::rlc::send::{RadioBlock, Unit};
+use radio::coding::Modulation;
+use radio::rlc::send::RadioBlock;
 use radio::tdma::{BLOCKS_PER_SECOND, Tick, ticks};
 
 /// Reception of a radio block.
@@ -34,17 +32,17 @@ pub(crate) struct Reception {
 
 impl Reception {
     #[inline(always)]
-    fn quality(&self) -> f32 {
+    pub(crate) fn quality(&self) -> f32 {
         self.measured[0]
     }
     /// Mean SINR, dB.
     #[inline(always)]
-    fn ci(&self) -> f32 {
+    pub(crate) fn ci(&self) -> f32 {
         self.measured[2]
     }
     /// Mean SINR as a ratio.
     #[inline(always)]
-    fn mean(&self) -> f32 {
+    pub(crate) fn mean(&self) -> f32 {
         self.measured[3]
     }
 }
@@ -53,9 +51,9 @@ impl Reception {
 #[derive(Clone, Copy)]
 pub(crate) struct Bursts {
     /// SINR of each burst, with modulation errors.
-    air: Air,
+    pub(crate) air: Air,
     /// Mutual information of each burst, for quality reports.
-    heard: [f32; BURSTS],
+    pub(crate) heard: [f32; BURSTS],
 }
 
 /// Parameters that every radio block uses, in one struct for the cache.
@@ -96,7 +94,7 @@ impl Rules {
 pub(crate) struct BlockOnAir {
     pub(crate) cell: u32,
     /// Timeslot.
-    slot: u32,
+    pub(crate) slot: u32,
     pub(crate) mobile: u32,
     /// Transmitted power as a ratio to the maximum.
     power: f32,
@@ -494,85 +492,6 @@ impl Cells {
             quality: w.quality.report(error),
         };
         self.wheel.add(now, self.rules.report_delay, event);
-    }
-}
-
-/// Inputs of the decisions on the RLC blocks of a radio block.
-struct Law<'a> {
-    link: &'a Link,
-    medium: &'a Medium,
-    layout: &'a Layout,
-    now: Tick,
-    on: &'a BlockOnAir,
-    met: &'a Reception,
-    /// `None` with average curves.
-    bursts: Option<&'a Bursts>,
-    /// Random draws of the radio block.
-    hash: u64,
-}
-
-impl Law<'_> {
-    /// Whether the header is decoded; always with average curves.
-    #[inline(always)]
-    fn header(&self) -> bool {
-        match self.bursts {
-            Some(b) => self.link.header(&b.air, self.on.block.scheme, self.met.quality(), self.hash),
-            None => true,
-        }
-    }
-
-    /// Decides whether an RLC block is decoded, and passes it to the receiver. Returns 1 or 0 for decoded, and 1 or
-    /// 0 for decoded for the first time. `second`: it is the second RLC block of the radio block; `heard`: the
-    /// header is decoded.
-    #[inline(always)]
-    fn take<const WAY: usize>(
-        &self,
-        w: &mut DirectionState,
-        delivered: &mut Vec<(u32, usize, Packet)>,
-        rlc: &Unit,
-        second: bool,
-        heard: bool,
-    ) -> (u64, u64) {
-        if !(heard && self.decodes(w, rlc, second)) {
-            return (0, 0);
-        }
-        let taken = w.receiver.take(rlc.bsn, rlc.part, rlc.last);
-        if taken.duplicate {
-            return (1, 0);
-        }
-        if w.sender.feed.is_due(taken.complete) {
-            w.sender.feed.deliver(taken.complete, |packet| delivered.push((self.on.mobile, WAY, packet)));
-        }
-        (1, 1)
-    }
-
-    /// Whether an RLC block is decoded, given the header. A half of a resegmented block is not combined with earlier
-    /// transmissions.
-    #[inline(always)]
-    fn decodes(&self, w: &mut DirectionState, rlc: &Unit, second: bool) -> bool {
-        let scheme = self.on.block.scheme;
-        if rlc.part != BlockPart::Whole {
-            return self.decoded(scheme, &mut Soft::default(), second);
-        }
-        let at = rlc.bsn as usize & (w.soft.len() - 1);
-        // Soft bits of a new block are written and not read: no wait for the cache.
-        let mut soft = if rlc.attempt == 0 { Soft::default() } else { w.soft[at] };
-        let decoded = self.decoded(rlc.first_scheme, &mut soft, second);
-        w.soft[at] = soft;
-        decoded
-    }
-
-    /// Whether an RLC block is decoded, with the stored soft bits; `first` is the scheme of its first transmission.
-    #[inline(always)]
-    fn decoded(&self, first: Scheme, soft: &mut Soft, second: bool) -> bool {
-        let hash = self.hash >> if second { 24 } else { 12 };
-        let (scheme, met) = (self.on.block.scheme, self.met);
-        if let Some(Bursts { air, heard }) = self.bursts {
-            return self.link.data(air, heard, scheme, second, first, soft, hash);
-        }
-        let (m, cell) = (self.on.mobile as usize, self.on.cell as usize);
-        let draw = self.medium.draw(self.layout, m, cell, self.now, hash << 28);
-        self.link.data_average((met.mean(), met.ci()), scheme, first, soft, draw)
     }
 }
 
