@@ -213,7 +213,7 @@ impl Cells {
                 }
             }
         }
-        self.wheel.give_back(now, list);
+        self.wheel.give_back(list);
     }
 
     /// Sets coding scheme and power of a direction after a report.
