@@ -5,8 +5,9 @@ use crate::config::Config;
 use crate::link::Soft;
 use base::packet::Packet;
 use radio::coding::Scheme;
+use radio::rlc::packed::PackedReport;
 use radio::rlc::poll::{Policy, Poller};
-use radio::rlc::receive::{Receiver, Report};
+use radio::rlc::receive::Receiver;
 use radio::rlc::send::{SendOptions, Sender};
 use radio::rlc::{Mode, Numbering};
 use radio::tdma::ticks;
@@ -119,12 +120,12 @@ impl DirectionState {
 }
 
 /// A scheduled event of a mobile.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Event {
     /// The set-up of a TBF ends.
     Started { mobile: u32, way: u8, generation: u32 },
     /// An acknowledgement report reaches the sender, with mean and deviation of quality and C/I, dB.
-    Report { mobile: u32, way: u8, generation: u32, report: Report, quality: Option<[f32; 3]> },
+    Report { mobile: u32, way: u8, generation: u32, report: PackedReport, quality: Option<[f32; 3]> },
     /// The hold time of an idle TBF ends; [`crate::config::Mac::hold`].
     Held { mobile: u32, way: u8, generation: u32 },
     /// The outage of a cell change ends: the mobile has access to its new cell.

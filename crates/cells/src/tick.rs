@@ -18,6 +18,7 @@ use crate::slots::ones;
 use crate::system::Cells;
 use path::Cx;
 use radio::coding::Modulation;
+use radio::rlc::packed::PackedReport;
 use radio::rlc::send::RadioBlock;
 use radio::tdma::{BLOCKS_PER_SECOND, Tick, ticks};
 
@@ -193,7 +194,7 @@ impl Cells {
                         continue;
                     }
                     self.ways[m][way].reports -= 1;
-                    self.ways[m][way].sender.on_report(report, now);
+                    self.ways[m][way].sender.on_packed_report(report, now);
                     self.adapt(m, way, quality);
                     self.end_or_hold(m, way, now);
                 }
@@ -488,7 +489,7 @@ impl Cells {
             mobile: m as u32,
             way: way as u8,
             generation: w.generation,
-            report: w.receiver.report(),
+            report: PackedReport::of(&w.receiver),
             quality: w.quality.report(error),
         };
         self.wheel.add(now, self.rules.report_delay, event);
