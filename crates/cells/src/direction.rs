@@ -5,8 +5,9 @@ use crate::config::Config;
 use crate::link::Soft;
 use base::packet::Packet;
 use radio::coding::Scheme;
+use radio::rlc::packed::PackedReport;
 use radio::rlc::poll::{Policy, Poller};
-use radio::rlc::receive::{Receiver, Report};
+use radio::rlc::receive::Receiver;
 use radio::rlc::send::{SendOptions, Sender};
 use radio::rlc::{Mode, Numbering};
 use radio::tdma::ticks;
@@ -119,12 +120,12 @@ impl DirectionState {
 }
 
 /// A scheduled event of a mobile.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Event {
     /// The set-up of a TBF ends.
     Started { mobile: u32, way: u8, generation: u32 },
     /// An acknowledgement report reaches the sender, with mean and deviation of quality and C/I, dB.
-    Report { mobile: u32, way: u8, generation: u32, report: Report, quality: Option<[f32; 3]> },
+    Report { mobile: u32, way: u8, generation: u32, report: PackedReport, quality: Option<[f32; 3]> },
     /// The hold time of an idle TBF ends; [`crate::config::Mac::hold`].
     Held { mobile: u32, way: u8, generation: u32 },
     /// The outage of a cell change ends: the mobile has access to its new cell.
@@ -135,6 +136,8 @@ pub(crate) enum Event {
 pub(crate) struct Wheel {
     /// Events by tick modulo the length (a power of two).
     slots: Vec<Vec<Event>>,
+    /// Cleared lists, the last one used at the end: new events are written to memory that the cache has.
+    spare: Vec<Vec<Event>>,
     /// Number of scheduled events.
     pending: usize,
 }
@@ -143,13 +146,19 @@ impl Wheel {
     /// A wheel for events at most `longest` ticks ahead.
     pub(crate) fn new(longest: u32) -> Wheel {
         let slots = (longest + 2).next_power_of_two() as usize;
-        Wheel { slots: (0..slots).map(|_| Vec::new()).collect(), pending: 0 }
+        Wheel { slots: (0..slots).map(|_| Vec::new()).collect(), spare: Vec::new(), pending: 0 }
     }
 
     /// Adds an event `ahead` ticks (at least 1) after `now`.
     pub(crate) fn add(&mut self, now: u32, ahead: u32, event: Event) {
         let at = (now as usize + ahead.max(1) as usize) & (self.slots.len() - 1);
-        self.slots[at].push(event);
+        let list = &mut self.slots[at];
+        if list.capacity() == 0
+            && let Some(spare) = self.spare.pop()
+        {
+            *list = spare;
+        }
+        list.push(event);
         self.pending += 1;
     }
 
@@ -161,12 +170,11 @@ impl Wheel {
         events
     }
 
-    /// Clears a list from [`Wheel::take`] and stores it, to reuse its capacity.
-    pub(crate) fn give_back(&mut self, now: u32, mut list: Vec<Event>) {
+    /// Clears a list from [`Wheel::take`] and keeps it, to reuse its capacity.
+    pub(crate) fn give_back(&mut self, mut list: Vec<Event>) {
         list.clear();
-        let at = now as usize & (self.slots.len() - 1);
-        if self.slots[at].is_empty() {
-            self.slots[at] = list;
+        if list.capacity() > 0 {
+            self.spare.push(list);
         }
     }
 

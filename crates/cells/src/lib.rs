@@ -5,12 +5,13 @@
 //! decide which RLC blocks are decoded; [`adaptation`] chooses coding scheme and power. [`motion`] moves mobiles
 //! and selects the serving cell; [`slots`] allocates timeslots. RLC comes from the crate `radio`. [`system`] is the
 //! network element; `tick` executes one block period in two passes, so that results do not depend on the order of
-//! cells.
+//! cells; `decision` holds what becomes of the RLC blocks of a radio block.
 
 pub mod adaptation;
 mod air;
 pub mod config;
 pub mod curve;
+mod decision;
 mod direction;
 pub mod fading;
 pub mod geometry;

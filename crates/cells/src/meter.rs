@@ -84,6 +84,28 @@ impl CellCounts {
     }
 }
 
+/// Counters of the voice calls of a cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VoiceCounts {
+    /// Calls offered.
+    pub offered: u64,
+    /// Calls blocked: each timeslot had a call.
+    pub blocked: u64,
+    /// Block periods in which a call held a timeslot, sum over timeslots.
+    pub held: u64,
+    /// Block periods in which a TBF with a radio block to send found its timeslot held by a call, by direction.
+    pub preempted: [u64; 2],
+}
+
+/// Counters of the admission of TBFs to the timeslots of a cell in one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AdmissionCounts {
+    /// TBFs that requested timeslots after their set-up.
+    pub requests: u64,
+    /// Requests that found a full timeslot at every position and were queued. None is refused.
+    pub queued: u64,
+}
+
 /// Blocks in one bin of C/I, 1 dB wide.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RadioBin {

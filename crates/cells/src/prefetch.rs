@@ -41,7 +41,7 @@ impl Cells {
         for event in events {
             if let Event::Report { mobile, way, report, .. } = event {
                 let w = &self.ways[*mobile as usize][usize::from(*way)];
-                sum ^= u64::from(w.generation) ^ w.sender.prefetch_report(report);
+                sum ^= u64::from(w.generation) ^ w.sender.prefetch_report(report.complete());
             }
         }
         black_box(sum);

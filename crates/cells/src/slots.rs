@@ -5,6 +5,7 @@
 //! position with the fewest TBFs is chosen, with ties broken by a keyed hash. If every position has a full timeslot,
 //! the mobile waits until a TBF of the cell ends.
 
+use crate::meter::AdmissionCounts;
 use crate::numeric::key;
 use std::collections::VecDeque;
 
@@ -37,7 +38,7 @@ impl Turns {
 
     /// Mobiles with a TBF on a timeslot.
     #[inline]
-    fn of(&self, slot: usize) -> &[u32] {
+    pub(crate) fn of(&self, slot: usize) -> &[u32] {
         let from = slot * self.room;
         &self.members[from..from + self.lists[slot].length as usize]
     }
@@ -127,6 +128,8 @@ pub(crate) struct CellSlots {
     pub(crate) used: [u128; 2],
     /// Maximum number of TBFs on a timeslot, by direction.
     most: [u32; 2],
+    /// Counters of admission, by direction.
+    pub(crate) admission: [AdmissionCounts; 2],
 }
 
 impl CellSlots {
@@ -136,6 +139,7 @@ impl CellSlots {
             waiting: Default::default(),
             used: [0; 2],
             most,
+            admission: Default::default(),
         }
     }
 

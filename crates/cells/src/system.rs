@@ -14,7 +14,7 @@ use crate::curve::Curves;
 use crate::direction::{DOWN, DirectionState, Event, Tbf, UP, Wheel};
 use crate::geometry::{Layout, Place};
 use crate::link::Link;
-use crate::meter::Meter;
+use crate::meter::{AdmissionCounts, Meter, VoiceCounts};
 use crate::motion::Motion;
 use crate::numeric::key;
 use crate::observe::{Observe, RadioEvent, Records};
@@ -158,6 +158,14 @@ impl Cells {
     pub fn meter(&self) -> &Meter {
         &self.meter
     }
+    /// Counters of the voice calls of a cell; `None` without voice load.
+    pub fn voice(&self, cell: usize) -> Option<VoiceCounts> {
+        Some(self.voice.as_ref()?.counts(cell, self.done))
+    }
+    /// Counters of the admission of TBFs in a cell, downlink and uplink.
+    pub fn admission(&self, cell: usize) -> [AdmissionCounts; 2] {
+        self.slots[cell].admission
+    }
     /// Layout of sites, cells and frequency groups.
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -295,8 +303,10 @@ impl Cells {
 
     /// Admits a TBF after its set-up: allocates timeslots, or queues it until another TBF of the cell ends.
     pub(crate) fn admit(&mut self, m: usize, way: usize, now: Tick) {
+        let cell = self.motion.serving[m] as usize;
+        self.slots[cell].admission[way].requests += 1;
         if !self.give_slots(m, way, now) {
-            let cell = self.motion.serving[m] as usize;
+            self.slots[cell].admission[way].queued += 1;
             self.ways[m][way].tbf = Tbf::Queued;
             self.slots[cell].waiting[way].push_back(m as u32);
         }

@@ -5,22 +5,21 @@
 //! Results do not depend on the order of cells. Random draws are keyed by (seed, tick, cell, slot, direction).
 
 use crate::adaptation::{Forget, measured};
-use crate::air::{Medium, UpBlock};
+use crate::air::UpBlock;
 use crate::config::{Config, Interface};
-use crate::direction::{DOWN, DirectionState, Event, Tbf, UP};
-use crate::geometry::Layout;
-use crate::link::{Air, BURSTS, Link, Soft};
+use crate::decision::Law;
+use crate::direction::{DOWN, Event, Tbf, UP};
+use crate::link::{Air, BURSTS};
 use crate::meter::Meter;
 use crate::numeric::{from_db, key, to_db, unit};
 use crate::observe::{Fix, RadioEvent};
 use crate::prefetch::BATCH;
 use crate::slots::ones;
 use crate::system::Cells;
-use base::packet::Packet;
 use path::Cx;
-use radio::coding::{Modulation, Scheme};
-use radio::rlc::receive::BlockPart;
-use radio::rlc::send::{RadioBlock, Unit};
+use radio::coding::Modulation;
+use radio::rlc::packed::PackedReport;
+use radio::rlc::send::RadioBlock;
 use radio::tdma::{BLOCKS_PER_SECOND, Tick, ticks};
 
 /// Reception of a radio block.
@@ -34,17 +33,17 @@ pub(crate) struct Reception {
 
 impl Reception {
     #[inline(always)]
-    fn quality(&self) -> f32 {
+    pub(crate) fn quality(&self) -> f32 {
         self.measured[0]
     }
     /// Mean SINR, dB.
     #[inline(always)]
-    fn ci(&self) -> f32 {
+    pub(crate) fn ci(&self) -> f32 {
         self.measured[2]
     }
     /// Mean SINR as a ratio.
     #[inline(always)]
-    fn mean(&self) -> f32 {
+    pub(crate) fn mean(&self) -> f32 {
         self.measured[3]
     }
 }
@@ -53,9 +52,9 @@ impl Reception {
 #[derive(Clone, Copy)]
 pub(crate) struct Bursts {
     /// SINR of each burst, with modulation errors.
-    air: Air,
+    pub(crate) air: Air,
     /// Mutual information of each burst, for quality reports.
-    heard: [f32; BURSTS],
+    pub(crate) heard: [f32; BURSTS],
 }
 
 /// Parameters that every radio block uses, in one struct for the cache.
@@ -94,9 +93,10 @@ impl Rules {
 /// A radio block in transmission.
 #[derive(Clone, Copy)]
 pub(crate) struct BlockOnAir {
-    pub(crate) cell: u32,
-    /// Timeslot.
-    slot: u32,
+    /// Cell, of at most 12 288. Small fields keep the blocks of all cells in fewer cache lines.
+    pub(crate) cell: u16,
+    /// Timeslot, of at most 128.
+    pub(crate) slot: u8,
     pub(crate) mobile: u32,
     /// Transmitted power as a ratio to the maximum.
     power: f32,
@@ -111,7 +111,7 @@ impl BlockOnAir {
     /// The same block as the uplink of the medium knows it.
     #[inline]
     fn uplink(&self) -> UpBlock {
-        UpBlock { mobile: self.mobile, cell: self.cell, power: self.power }
+        UpBlock { mobile: self.mobile, cell: u32::from(self.cell), power: self.power }
     }
 }
 
@@ -195,7 +195,7 @@ impl Cells {
                         continue;
                     }
                     self.ways[m][way].reports -= 1;
-                    self.ways[m][way].sender.on_report(report, now);
+                    self.ways[m][way].sender.on_packed_report(report, now);
                     self.adapt(m, way, quality);
                     self.end_or_hold(m, way, now);
                 }
@@ -215,7 +215,7 @@ impl Cells {
                 }
             }
         }
-        self.wheel.give_back(now, list);
+        self.wheel.give_back(list);
     }
 
     /// Sets coding scheme and power of a direction after a report.
@@ -301,6 +301,7 @@ impl Cells {
                     if speaks && WAY == DOWN {
                         self.medium.send_down(&self.layout, cell, slot, 1.0);
                     }
+                    self.count_preempted(WAY, cell, slot);
                     continue;
                 }
                 let ways = &self.ways;
@@ -314,7 +315,7 @@ impl Cells {
                 }
                 let psk8 = on.block.scheme.properties().modulation == Modulation::Psk8;
                 let power = w.power * if psk8 { back_off } else { 1.0 };
-                (on.cell, on.slot, on.mobile, on.power) = (cell as u32, slot as u32, mobile, power);
+                (on.cell, on.slot, on.mobile, on.power) = (cell as u16, slot as u8, mobile, power);
                 count += 1;
                 if WAY == DOWN {
                     self.medium.send_down(&self.layout, cell, slot, power);
@@ -327,6 +328,16 @@ impl Cells {
             }
         }
         count
+    }
+
+    /// Counts a block period of a timeslot held by a voice call, if a TBF there has a radio block to send.
+    #[cold]
+    fn count_preempted(&mut self, way: usize, cell: usize, slot: usize) {
+        let ways = &self.ways;
+        let waits = self.slots[cell].turns[way].of(slot).iter().any(|m| ways[*m as usize][way].ready());
+        if let Some(voice) = self.voice.as_mut().filter(|_| waits) {
+            voice.preempt(cell, way);
+        }
     }
 
     /// Computes SINR and quality of each radio block into `met` and `bursts`.
@@ -404,7 +415,7 @@ impl Cells {
         let m = on.mobile as usize;
         let hash = key(
             self.seed,
-            u64::from(now) << 24 | u64::from(on.cell) << 8 | (on.slot << 1) as u64 | WAY as u64,
+            u64::from(now) << 24 | u64::from(on.cell) << 8 | u64::from(on.slot) << 1 | WAY as u64,
         );
         let w = &mut self.ways[m][WAY];
         w.quality.block(&met.measured, self.rules.forget);
@@ -479,89 +490,10 @@ impl Cells {
             mobile: m as u32,
             way: way as u8,
             generation: w.generation,
-            report: w.receiver.report(),
+            report: PackedReport::of(&w.receiver),
             quality: w.quality.report(error),
         };
         self.wheel.add(now, self.rules.report_delay, event);
-    }
-}
-
-/// Inputs of the decisions on the RLC blocks of a radio block.
-struct Law<'a> {
-    link: &'a Link,
-    medium: &'a Medium,
-    layout: &'a Layout,
-    now: Tick,
-    on: &'a BlockOnAir,
-    met: &'a Reception,
-    /// `None` with average curves.
-    bursts: Option<&'a Bursts>,
-    /// Random draws of the radio block.
-    hash: u64,
-}
-
-impl Law<'_> {
-    /// Whether the header is decoded; always with average curves.
-    #[inline(always)]
-    fn header(&self) -> bool {
-        match self.bursts {
-            Some(b) => self.link.header(&b.air, self.on.block.scheme, self.met.quality(), self.hash),
-            None => true,
-        }
-    }
-
-    /// Decides whether an RLC block is decoded, and passes it to the receiver. Returns 1 or 0 for decoded, and 1 or
-    /// 0 for decoded for the first time. `second`: it is the second RLC block of the radio block; `heard`: the
-    /// header is decoded.
-    #[inline(always)]
-    fn take<const WAY: usize>(
-        &self,
-        w: &mut DirectionState,
-        delivered: &mut Vec<(u32, usize, Packet)>,
-        rlc: &Unit,
-        second: bool,
-        heard: bool,
-    ) -> (u64, u64) {
-        if !(heard && self.decodes(w, rlc, second)) {
-            return (0, 0);
-        }
-        let taken = w.receiver.take(rlc.bsn, rlc.part, rlc.last);
-        if taken.duplicate {
-            return (1, 0);
-        }
-        if w.sender.feed.is_due(taken.complete) {
-            w.sender.feed.deliver(taken.complete, |packet| delivered.push((self.on.mobile, WAY, packet)));
-        }
-        (1, 1)
-    }
-
-    /// Whether an RLC block is decoded, given the header. A half of a resegmented block is not combined with earlier
-    /// transmissions.
-    #[inline(always)]
-    fn decodes(&self, w: &mut DirectionState, rlc: &Unit, second: bool) -> bool {
-        let scheme = self.on.block.scheme;
-        if rlc.part != BlockPart::Whole {
-            return self.decoded(scheme, &mut Soft::default(), second);
-        }
-        let at = rlc.bsn as usize & (w.soft.len() - 1);
-        // Soft bits of a new block are written and not read: no wait for the cache.
-        let mut soft = if rlc.attempt == 0 { Soft::default() } else { w.soft[at] };
-        let decoded = self.decoded(rlc.first_scheme, &mut soft, second);
-        w.soft[at] = soft;
-        decoded
-    }
-
-    /// Whether an RLC block is decoded, with the stored soft bits; `first` is the scheme of its first transmission.
-    #[inline(always)]
-    fn decoded(&self, first: Scheme, soft: &mut Soft, second: bool) -> bool {
-        let hash = self.hash >> if second { 24 } else { 12 };
-        let (scheme, met) = (self.on.block.scheme, self.met);
-        if let Some(Bursts { air, heard }) = self.bursts {
-            return self.link.data(air, heard, scheme, second, first, soft, hash);
-        }
-        let (m, cell) = (self.on.mobile as usize, self.on.cell as usize);
-        let draw = self.medium.draw(self.layout, m, cell, self.now, hash << 28);
-        self.link.data_average((met.mean(), met.ci()), scheme, first, soft, draw)
     }
 }
 

@@ -5,6 +5,7 @@
 //! nothing during the call.
 
 use crate::config::Config;
+use crate::meter::VoiceCounts;
 use crate::numeric::key;
 use base::rng::{Seed, Stream};
 use radio::tdma::{BLOCKS_PER_SECOND, Tick};
@@ -25,6 +26,8 @@ pub(crate) struct Voice {
     length: f64,
     /// Key of the talk spurts.
     seed: u64,
+    /// Counters of each cell; `held` has the whole duration of calls in progress.
+    counts: Vec<VoiceCounts>,
 }
 
 impl Voice {
@@ -42,6 +45,7 @@ impl Voice {
             between: length / config.voice,
             length,
             seed: seed.stream(name, "voice").bits(),
+            counts: vec![VoiceCounts::default(); cells],
         };
         (0..cells).for_each(|c| voice.next[c] = exponential(&mut voice.streams[c], voice.between));
         Some(voice)
@@ -55,8 +59,13 @@ impl Voice {
                 let (gap, length) = (exponential(stream, self.between), exponential(stream, self.length));
                 self.next[cell] += gap;
                 let row = &mut self.until[cell * self.slots..(cell + 1) * self.slots];
+                let counts = &mut self.counts[cell];
+                counts.offered += 1;
                 if let Some(free) = row.iter_mut().rev().find(|until| **until <= now) {
                     *free = now + length;
+                    counts.held += u64::from(length);
+                } else {
+                    counts.blocked += 1;
                 }
             }
         }
@@ -68,6 +77,18 @@ impl Voice {
         let held = self.until[cell * self.slots + slot] > now;
         // One draw per second: talk spurts and pauses are multiples of 1 s.
         held.then(|| key(self.seed ^ u64::from(now / 50), (cell * self.slots + slot) as u64) & 1 == 0)
+    }
+
+    /// Counts a block period in which a TBF on a timeslot with a call had a radio block to send.
+    pub(crate) fn preempt(&mut self, cell: usize, way: usize) {
+        self.counts[cell].preempted[way] += 1;
+    }
+
+    /// Counters of a cell before tick `done`.
+    pub(crate) fn counts(&self, cell: usize, done: Tick) -> VoiceCounts {
+        let row = &self.until[cell * self.slots..(cell + 1) * self.slots];
+        let ahead: u64 = row.iter().map(|until| u64::from(until.saturating_sub(done))).sum();
+        VoiceCounts { held: self.counts[cell].held - ahead, ..self.counts[cell] }
     }
 }
 
@@ -115,5 +136,31 @@ mod tests {
             assert!(held.is_sorted(), "{held:?}");
             assert!((f64::from(talks) / f64::from(all) - 0.5).abs() < 0.01, "{talks} {all}");
         }
+    }
+
+    /// EG-12: calls offered are carried or blocked, and the periods held are those in which timeslots had a call.
+    #[test]
+    fn eg_12_voice_counters_are_those_of_the_timeslots() {
+        let config = Config { voice: 5.0, voice_call: base::Span::from_secs(3), ..Config::default() };
+        let slots = config.mac.slots as usize;
+        let mut voice = Voice::new(&config, 4, "net", Seed { seed: 2, repetition: 0 }).unwrap();
+        let (mut held, mut begun, mut before) = ([0; 4], [0; 4], vec![0; 4 * slots]);
+        for now in 0..10_000 {
+            voice.tick(now);
+            for (cell, slot) in (0..4).flat_map(|c| (0..slots).map(move |s| (c, s))) {
+                held[cell] += u64::from(voice.on(cell, slot, now).is_some());
+                let until = voice.until[cell * slots + slot];
+                begun[cell] += u64::from(std::mem::replace(&mut before[cell * slots + slot], until) != until);
+            }
+            for cell in 0..4 {
+                let counts = voice.counts(cell, now + 1);
+                assert_eq!(
+                    (counts.held, counts.offered - counts.blocked),
+                    (held[cell], begun[cell]),
+                    "{now}"
+                );
+            }
+        }
+        assert!((0..4).all(|cell| voice.counts(cell, 10_000).blocked > 20));
     }
 }

@@ -187,3 +187,81 @@ fn eg_18_eg_21_c076_pages_follow_table_iv() {
     let reading = moments(&sample(&plan.think, "reading", 100_000)).0 / 1e9;
     assert!((reading / 30.0 - 1.0).abs() < 0.05, "{reading}");
 }
+
+/// Values of columns of the table of cells after a repetition, by cell.
+fn cell_columns<const N: usize>(text: &str, names: [&str; N]) -> Vec<[Option<f64>; N]> {
+    let scenario = read(text).unwrap();
+    let model = scenario.first();
+    let outcome = lab::run_once(model, 0, lab::once::Options::default());
+    let tables = tables::rows(model, &outcome.world, base::Time::ZERO + model.run.limit);
+    let all = tables::all();
+    let at = all.iter().position(|t| t.name == "cells").unwrap();
+    let places = names.map(|name| all[at].columns.iter().position(|c| c.name == name).unwrap());
+    tables[at].iter().map(|(_, values)| places.map(|c| values[c])).collect()
+}
+
+/// EG-12: voice blocking, in the table of cells, is Erlang's loss formula within four standard errors of 75 independent
+/// cells; calls carried are the traffic carried; packet data with a block to send lost periods to calls.
+#[test]
+fn eg_12_voice_blocking_by_cell_is_erlang_b() {
+    let names = [
+        "voice_calls_offered",
+        "voice_calls_carried",
+        "voice_blocking",
+        "voice_erlang",
+        "voice_preempted_down",
+        "voice_preempted_up",
+    ];
+    // 20 s are long beside the tick of 20 ms, to which gaps and lengths of calls are cut.
+    let (limit, length, slots) = (3000.0, 20.0, 7);
+    for erlang in [3.0, 6.0, 9.0] {
+        let text = text("count = 75\nstart = \"0 s\"", &format!("voice = {erlang}, voice-call = \"20 s\""))
+            .replace("\"60 s\"", "\"3000 s\"");
+        let cells = cell_columns(&text, names).into_iter().map(|c| c.map(Option::unwrap)).collect::<Vec<_>>();
+        let by_cell = |of: &dyn Fn(&[f64; 6]) -> f64| {
+            let (n, mean) = (cells.len() as f64, cells.iter().map(of).sum::<f64>() / cells.len() as f64);
+            let variance = cells.iter().map(|c| (of(c) - mean).powi(2)).sum::<f64>() / (n - 1.0);
+            (mean, (variance / n).sqrt())
+        };
+        // The recursion of Erlang B.
+        let loss = (1..=slots).fold(1.0, |b, n| erlang * b / (f64::from(n) + erlang * b));
+        let holds = |what: &str, (mean, error): (f64, f64), expected: f64| {
+            println!("{erlang} Erlang: {what} {mean:.4} +- {error:.4}, expected {expected:.4}");
+            assert!((mean - expected).abs() < 4.0 * error, "{erlang}: {what} {mean} +- {error}, {expected}");
+            error
+        };
+        let error = holds("blocking", by_cell(&|c| 1.0 - c[1] / c[0]), loss);
+        assert!(error < 0.06 * loss, "{error}: too wide to tell");
+        holds("calls", by_cell(&|c| c[0]), limit / length * erlang);
+        let error = holds("Erlang carried", by_cell(&|c| c[3]), erlang * (1.0 - loss));
+        assert!(error < 0.02 * erlang);
+        for [offered, carried, blocking, held, down, up] in &cells {
+            assert!((blocking - (1.0 - carried / offered)).abs() < 1e-12);
+            assert!(down + up <= 2.0 * 50.0 * limit * held);
+        }
+        let [down, up] = [4, 5].map(|i| cells.iter().map(|c| c[i]).sum::<f64>());
+        assert!(down > 0.0 && up > 0.0, "{down} {up}");
+    }
+    let without = cell_columns(&text("count = 1\nstart = \"0 s\"", ""), names);
+    assert!(without.iter().flatten().all(Option::is_none), "no rows of calls without voice");
+}
+
+/// EG-11: requests of TBFs that find all timeslots full are queued, and counted; none is with few mobiles.
+#[test]
+fn eg_11_requests_that_wait_are_counted_by_cell() {
+    let names = ["tbf_requests_down", "tbf_blocking_down", "tbf_requests_up", "tbf_blocking_up"];
+    let run = |count: u32, egprs: &str| {
+        let users = format!("count = {count}\nstart = \"0 s\"\nnear-site = 3\nwithin = 300");
+        let cells = cell_columns(&text(&users, egprs), names);
+        let sum = |of: &dyn Fn(&[Option<f64>; 4]) -> f64| cells.iter().map(of).sum::<f64>();
+        let queued = |way: usize| {
+            sum(&|c| c[2 * way].unwrap() * c[2 * way + 1].unwrap_or(0.0)) / sum(&|c| c[2 * way].unwrap())
+        };
+        (queued(0), queued(1), cells.iter().filter(|c| c[1].is_some()).count())
+    };
+    let (down, up, cells) = run(6, "");
+    assert!(down == 0.0 && up == 0.0 && (1..=4).contains(&cells), "{down} {up} {cells}");
+    let (down, up, _) = run(120, "");
+    println!("120 mobiles at one site: {down:.3} downlink, {up:.3} uplink");
+    assert!(down > 0.1 && up == 0.0, "an uplink timeslot for each of 49 mobiles a cell: {down} {up}");
+}

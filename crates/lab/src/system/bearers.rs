@@ -1,6 +1,6 @@
 //! Rows of GPRS bearers in the result tables of users, cells and timeslots, from the counters of each mobile.
 //!
-//! Columns without a meaning for a bearer stay empty: position, serving cell, C/I, round trip.
+//! Columns without a meaning for a bearer stay empty: position, serving cell, C/I, round trip, voice, admission.
 
 use super::tables::Rows;
 use ::radio::cell::Cell;
@@ -46,22 +46,21 @@ pub(super) fn rows(model: &Model, world: &World, seconds: f64) -> [Rows; 3] {
             let blocks = sum(&|c| of(c).new + of(c).missing + of(c).idle);
             (blocks > 0).then(|| sum(&|c| of(c).errors) as f64 / blocks as f64)
         };
-        all[1].push((
-            name.to_owned(),
-            vec![
-                None,
-                None,
-                erlang(slots.down.iter().sum()),
-                erlang(slots.up.iter().sum()),
-                some(octets[0]),
-                some(octets[1]),
-                rate(octets[0]),
-                rate(octets[1]),
-                lost(&|c| c.down),
-                lost(&|c| c.up),
-                some(sum(&|c| c.changes)),
-            ],
-        ));
+        let mut values = vec![
+            None,
+            None,
+            erlang(slots.down.iter().sum()),
+            erlang(slots.up.iter().sum()),
+            some(octets[0]),
+            some(octets[1]),
+            rate(octets[0]),
+            rate(octets[1]),
+            lost(&|c| c.down),
+            lost(&|c| c.up),
+            some(sum(&|c| c.changes)),
+        ];
+        values.resize(super::tables::cell_columns(), None);
+        all[1].push((name.to_owned(), values));
         for (at, (down, up)) in slots.down.iter().zip(&slots.up).enumerate() {
             all[2].push((
                 format!("{name}-slot-{at}"),

@@ -71,6 +71,37 @@ const COLUMNS: &[(&str, &str, &str)] = &[
         "uplink RLC blocks that could not be decoded, of those sent. Empty without one",
     ),
     ("cells", "entered", "mobiles that came in by a change of cell"),
+    (
+        "cells",
+        "voice_calls_offered",
+        "voice calls offered. Empty without voice load, as all columns of voice, and for bearers",
+    ),
+    ("cells", "voice_calls_carried", "voice calls that got a timeslot"),
+    (
+        "cells",
+        "voice_blocking",
+        "blocking probability: calls that found a call on each timeslot, of those offered",
+    ),
+    ("cells", "voice_erlang", "timeslots held by calls, on average over the repetition"),
+    (
+        "cells",
+        "voice_preempted_down",
+        "block periods in which a call held a timeslot and a TBF there had a downlink radio block to send",
+    ),
+    ("cells", "voice_preempted_up", "the same for uplink radio blocks"),
+    (
+        "cells",
+        "tbf_requests_down",
+        "downlink TBFs that requested timeslots after their set-up. Empty for bearers",
+    ),
+    ("cells", "tbf_requests_up", "uplink TBFs that requested timeslots. Empty for bearers"),
+    (
+        "cells",
+        "tbf_blocking_down",
+        "requests that found a full timeslot at each position and were queued, of all downlink requests; none is refused. \
+         Empty without one, and for bearers",
+    ),
+    ("cells", "tbf_blocking_up", "the same for uplink TBFs"),
     ("slots", "use_down", "share of block periods with a downlink radio block; 1 is busy all the time"),
     ("slots", "use_up", "share of block periods with an uplink radio block"),
     ("slots", "rlc_octets_down", "downlink RLC octets delivered. Empty for a bearer"),

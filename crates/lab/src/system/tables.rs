@@ -74,6 +74,16 @@ const CELLS: &[(&str, &str, Combine)] = &[
     ("block_error_rate_down", "", Combine::Mean),
     ("block_error_rate_up", "", Combine::Mean),
     ("entered", "", Combine::Sum),
+    ("voice_calls_offered", "", Combine::Sum),
+    ("voice_calls_carried", "", Combine::Sum),
+    ("voice_blocking", "", Combine::Mean),
+    ("voice_erlang", "Erlang", Combine::Mean),
+    ("voice_preempted_down", "", Combine::Sum),
+    ("voice_preempted_up", "", Combine::Sum),
+    ("tbf_requests_down", "", Combine::Sum),
+    ("tbf_requests_up", "", Combine::Sum),
+    ("tbf_blocking_down", "", Combine::Mean),
+    ("tbf_blocking_up", "", Combine::Mean),
 ];
 const SLOTS: &[(&str, &str, Combine)] = &[
     ("use_down", "Erlang", Combine::Mean),
@@ -95,6 +105,11 @@ const SYSTEM: &[(&str, &str, Combine)] = &[
     ("sgsn_octets_largest", "B", Combine::Max),
     ("mobiles_with_tbf", "", Combine::Mean),
 ];
+
+/// Number of columns of the table of cells.
+pub(super) const fn cell_columns() -> usize {
+    CELLS.len()
+}
 
 /// All tables, in the order of [`rows`].
 pub fn all() -> Vec<Table> {
@@ -261,6 +276,7 @@ impl Ran<'_> {
         let layout = self.element.layout();
         let row = |(cell, c): (usize, &CellCounts)| {
             let (x, y) = layout.cartesian(layout.site(cell / 3));
+            let (voice, [down, up]) = (self.element.voice(cell), self.element.admission(cell));
             let values = vec![
                 Some(f64::from(x)),
                 Some(f64::from(y)),
@@ -273,6 +289,16 @@ impl Ran<'_> {
                 ratio(c.rlc_lost[0], c.rlc_sent[0]),
                 ratio(c.rlc_lost[1], c.rlc_sent[1]),
                 some(c.entered),
+                voice.map(|v| v.offered as f64),
+                voice.map(|v| (v.offered - v.blocked) as f64),
+                voice.and_then(|v| ratio(v.blocked, v.offered)),
+                voice.and_then(|v| self.erlang(v.held)),
+                voice.map(|v| v.preempted[0] as f64),
+                voice.map(|v| v.preempted[1] as f64),
+                some(down.requests),
+                some(up.requests),
+                ratio(down.queued, down.requests),
+                ratio(up.queued, up.requests),
             ];
             (format!("{}-cell-{cell:03}", self.system.name), values)
         };

@@ -7,6 +7,7 @@
 
 pub mod bits;
 pub mod feed;
+pub mod packed;
 pub mod poll;
 pub mod receive;
 pub mod send;

@@ -216,6 +216,11 @@ impl Receiver {
         Some(first >= known && self.received.first_clear(first, last + 1).is_none())
     }
 
+    /// V(N).
+    pub(super) fn received(&self) -> &Bits {
+        &self.received
+    }
+
     /// Report that covers the whole window.
     #[inline]
     pub fn report(&self) -> Report {

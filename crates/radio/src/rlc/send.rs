@@ -8,13 +8,14 @@
 
 mod block;
 mod counts;
+mod reports;
 
 pub use block::{RadioBlock, Reason, Unit};
 pub use counts::{ReportEffect, SendCounts};
 
-use super::bits::{Bits, words_in};
+use super::bits::Bits;
 use super::feed::{Cut, Feed};
-use super::receive::{BlockPart, Report};
+use super::receive::BlockPart;
 use super::{Bsn, Mode, Numbering};
 use crate::coding::Scheme;
 use crate::family;
@@ -200,11 +201,11 @@ impl<T: Copy> Sender<T> {
     pub fn prefetch(&self) -> u64 {
         u64::from(self.vs) ^ self.feed.prefetch()
     }
-    /// Reads what [`Sender::on_report`] uses, so that it is in the cache; the value has no meaning.
+    /// Reads what [`Sender::on_report`] uses of a report with this V(Q), so that it is in the cache; the value has no meaning.
     #[inline]
-    pub fn prefetch_report(&self, report: &Report) -> u64 {
-        let at = self.index(report.complete) / 64;
-        let state = u64::from(self.states[self.place(report.complete)].sent);
+    pub fn prefetch_report(&self, complete: Bsn) -> u64 {
+        let at = self.index(complete) / 64;
+        let state = u64::from(self.states[self.place(complete)].sent);
         self.pending.word(at) ^ self.missing.word(at) ^ state ^ self.feed.prefetch_front()
     }
     /// V(S).
@@ -513,49 +514,6 @@ impl<T: Copy> Sender<T> {
             self.missing_count += 1;
         }
         Some(unit)
-    }
-
-    /// Processes a report. Blocks outside of V(A) to V(S) are ignored, so that an old or forged report changes no other
-    /// block.
-    pub fn on_report(&mut self, report: &Report, now: Tick) -> ReportEffect {
-        self.note_pending();
-        let mut heard = ReportEffect::default();
-        let end = report.end.min(self.vs);
-        let complete = report.complete.min(end);
-        let received = &report.received;
-        let (pending, missing) = (&mut self.pending, &mut self.missing);
-        let mut known = self.missing_count;
-        let mut acknowledge = |pending: &mut Bits, i: usize, bits: u64| {
-            heard.acknowledged += (pending.word(i) & bits).count_ones();
-            known -= (missing.word(i) & bits).count_ones();
-            *pending.word_mut(i) &= !bits;
-            *missing.word_mut(i) &= !bits;
-        };
-        let from = self.va;
-        words_in(self.mask, from, complete, |i, mask| acknowledge(pending, i, mask));
-        let from = from.max(complete);
-        if received.length() == pending.length() {
-            words_in(self.mask, from, end, |i, mask| acknowledge(pending, i, mask & received.word(i)));
-        }
-        self.missing_count = known;
-        let mut at = from;
-        while let Some(b) = self.pending.first(at, end) {
-            at = b + 1;
-            if self.missing.get(b) {
-                continue;
-            }
-            if now.saturating_sub(self.states[self.place(b)].sent) < self.rules.hold_off {
-                heard.held_off += 1;
-                continue;
-            }
-            self.missing.set(b);
-            self.missing_count += 1;
-            heard.missing += 1;
-        }
-        self.set_va(self.pending.first(self.va, self.vs).unwrap_or(self.vs));
-        self.feed.release(self.va);
-        heard.all = self.is_done();
-        heard
     }
 
     /// Unacknowledged mode: releases PDUs whose blocks are all below `all`, which the receiver has delivered or lost.

@@ -1,7 +1,7 @@
 //! Tests of the RLC sender, mostly against the receiver over a channel with deterministic losses.
 
 use super::*;
-use crate::rlc::receive::Receiver;
+use crate::rlc::receive::{Receiver, Report};
 use base::rng::Seed;
 use proptest::prelude::*;
 
