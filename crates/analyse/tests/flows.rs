@@ -52,6 +52,8 @@ limit = "10 min"
     observed(&sightings, if receiver { ends.to.0 } else { ends.from.0 }, 0, transport.contains("sack = true"))
 }
 
+/// A message of 192 B each second.
+const TICKER: &str = "ticker = { size = \"192 B\", every = \"1 s\", count = 20 }";
 const BULK: &str = "bulk = { bytes = \"200 kB\" }";
 const SPIKE: &str = "[[hop.gate]]\nname = \"pause\"\nspikes = [[\"3 s\", \"6 s\"]]";
 
@@ -174,6 +176,16 @@ fn the_profile_is_checked() {
         points("timestamps = false, window = \"3 kB\", initial-window = \"1 segments\", mss = \"256 B\"");
     for point in [Point::Timestamps, Point::Sack, Point::Mtu, Point::InitialWindow, Point::Window] {
         assert!(bad.contains(&(point, Some(false))), "{point}: {bad:?}");
+    }
+}
+
+/// An application that sends little says nothing about the MTU and the initial window.
+#[test]
+fn a_flow_limited_by_its_application_gets_no_advice_about_sizes() {
+    let small = analysed(&packets("", "window = \"30 kB\"", TICKER, false));
+    let told: Vec<_> = small.directions[0].profile.iter().map(|a| (a.point, a.followed)).collect();
+    for point in [Point::Mtu, Point::InitialWindow] {
+        assert!(told.contains(&(point, None)), "{point}: {:?}", small.directions[0].profile);
     }
 }
 

@@ -15,6 +15,7 @@ pub mod rng;
 mod serial;
 pub mod shape;
 mod slab;
+pub mod spelling;
 pub mod tcp;
 pub mod time;
 pub mod trace;

@@ -199,7 +199,12 @@ pub fn parse_limit(text: &str) -> Result<Limit, UnitError> {
             Ok(Limit::Packets(value as u32))
         }
         "" => Err(UnitError::no_unit(text, ["packets", "kB"])),
-        _ => parse_bytes(text).map(Limit::Bytes),
+        _ => parse_bytes(text).map(Limit::Bytes).map_err(|error| match error {
+            UnitError::UnknownUnit { unit, .. } => {
+                UnitError::unknown(&unit, "a limit", "packets, B, kB, MB, KiB or MiB")
+            }
+            other => other,
+        }),
     }
 }
 
@@ -271,7 +276,10 @@ mod tests {
                 parse_rate("5 ms").map(drop),
                 "`ms` is not a unit of rate; use bit/s, kbit/s, Mbit/s, Gbit/s or kB/s",
             ),
-            (parse_limit("5 ms").map(drop), "`ms` is not a unit of size; use B, kB, MB, KiB or MiB"),
+            (
+                parse_limit("5 ms").map(drop),
+                "`ms` is not a unit of a limit; use packets, B, kB, MB, KiB or MiB",
+            ),
             (parse_span(" soon").map(drop), "`soon` does not start with a number; write it like \"300 ms\""),
             (
                 parse_rate("-1 kbit/s").map(drop),

@@ -60,16 +60,19 @@ struct Sent {
 /// Direction of a connection: source address and port, destination address and port.
 type Stream = (IpAddr, u16, IpAddr, u16);
 
-/// Retransmissions of a capture, ascending in time; empty if no packet has such a comment.
+/// Retransmissions of a capture, ascending in time; `None` if no packet has such a comment, so that the capture does
+/// not tell them.
 ///
 /// # Errors
 /// The file cannot be read further.
-pub fn retransmissions(reader: &mut Reader<'_>) -> io::Result<Vec<Retransmission>> {
+pub fn retransmissions(reader: &mut Reader<'_>) -> io::Result<Option<Vec<Retransmission>>> {
+    let mut told = false;
     let mut sent: BTreeMap<Stream, Vec<Sent>> = BTreeMap::new();
     // A packet is captured at several taps, first at the tap of its host.
     let mut seen: BTreeMap<Stream, u64> = BTreeMap::new();
     let mut all = Vec::new();
     while let Some(frame) = reader.next()? {
+        told = told || frame.comments().any(|comment| word(comment, "packet").is_some());
         let Some((way, copy, cause, packet)) = copy(&frame) else { continue };
         let last = seen.entry(way).or_insert(0);
         if packet <= *last {
@@ -93,7 +96,7 @@ pub fn retransmissions(reader: &mut Reader<'_>) -> io::Result<Vec<Retransmission
         }
         copies.push(copy);
     }
-    Ok(all)
+    Ok(told.then_some(all))
 }
 
 /// TCP segment of a frame with its comment: direction, copy, cause, packet number.

@@ -74,8 +74,8 @@ fn many_repetitions_without_a_folder_are_those_of_a_folder() {
     let kept = run(&["20001", "--out", "kept"]);
     assert_eq!(document(&scratch.out)["cells"], document(&kept.out)["cells"]);
     assert_eq!(document(&kept.out)["cells"][0]["reps"], 20_001);
-    // With fewer repetitions than the folder holds, the rest is not reported and stays in the folder.
+    // Fewer repetitions than the folder holds are refused.
     let fewer = desk.run(&["run", "--resume", "kept", "--reps", "7", "--json"]);
-    let seven = run(&["7", "--no-out"]);
-    assert_eq!(document(&fewer.out)["cells"], document(&seven.out)["cells"], "{}", fewer.err);
+    assert_eq!(fewer.code, 2, "{}", fewer.err);
+    assert!(fewer.err.contains("give --reps 20001 or more"), "{}", fewer.err);
 }

@@ -79,6 +79,17 @@ fn a_line_for_each_packet_of_every_tap() {
     assert_eq!(broken.status.code(), Some(2));
 }
 
+/// A capture without the fates of its packets gives no count of retransmissions.
+#[test]
+fn a_capture_without_fates_tells_no_losses() {
+    let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../analyse/tests/data/kept/rack-sender.pcap");
+    let done = Command::cargo_bin("williwaw").unwrap().args(["print", "--losses", capture]).output().unwrap();
+    assert_eq!(done.status.code(), Some(2));
+    assert!(done.stdout.is_empty());
+    let told = String::from_utf8_lossy(&done.stderr);
+    assert!(told.contains("does not tell the fate of its packets"), "{told}");
+}
+
 /// The fields of the Lua file in Wireshark equal the comments.
 #[test]
 fn wireshark_shows_the_verdicts() {

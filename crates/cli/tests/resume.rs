@@ -65,11 +65,19 @@ fn ctrl_c_writes_what_is_done_and_tells_how_to_go_on() {
     assert!(err.contains("williwaw run --resume run\n"), "{err}");
     let done = results::folder::read(&desk.path("run")).unwrap().1.len();
     assert!(done > 0);
-    // With fewer repetitions than at first, the run soon ends.
-    let ended = desk.run(&["run", "--resume", "run", "--reps", "3", "--json"]);
+    // Fewer repetitions than the folder holds are refused, and all of them are kept.
+    let held = results::folder::repetitions_held(&desk.path("run")).unwrap();
+    let record = desk.read("run/run.json");
+    let ended = desk.run(&["run", "--resume", "run", "--reps", "1"]);
+    assert_eq!(ended.code, 2, "{}", ended.err);
+    assert!(ended.err.contains(&format!("give --reps {held} or more")), "{}", ended.err);
+    assert_eq!(results::folder::read(&desk.path("run")).unwrap().1.len(), done);
+    assert_eq!(desk.read("run/run.json"), record);
+    // As many as it holds complete the run.
+    let ended = desk.run(&["run", "--resume", "run", "--reps", &held.to_string(), "--json"]);
     assert_eq!(ended.code, 0, "{}", ended.err);
     let document: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
-    assert_eq!(document["cells"][0]["reps"], 3);
+    assert_eq!(document["cells"][0]["reps"], held);
 }
 
 #[test]
@@ -79,6 +87,12 @@ fn a_finished_run_takes_more_repetitions() {
     assert_eq!(desk.run(&["run", "small.toml", "--resume", "--reps", "9"]).code, 0);
     desk.run(&["run", "small.toml", "--reps", "9", "--out", "whole"]);
     let read = |name: &str| results::folder::read(&desk.path(name)).unwrap();
+    assert_eq!(read("runs/small"), read("whole"));
+    for verb in ["run", "emulate"] {
+        let fewer = desk.run(&[verb, "--resume", "runs/small", "--reps", "5"]);
+        assert_eq!(fewer.code, 2);
+        assert!(fewer.err.contains("holds up to 9 repetitions"), "{}", fewer.err);
+    }
     assert_eq!(read("runs/small"), read("whole"));
     let other = desk.run(&["run", "--resume", "whole", "--seed", "2"]);
     assert_eq!(other.code, 2);

@@ -269,3 +269,26 @@ fn a_link_that_closes_for_good_is_run_to_its_limit() {
     assert!(json["cells"][0]["metrics"]["gate_closures"]["mean"].as_f64().unwrap() > 80.0);
     assert_eq!(json["cells"][0]["metrics"]["download_time_s"]["n"], 0);
 }
+
+/// Mistakes of the command line end with exit code 2 and the mend.
+#[test]
+fn slips_of_the_command_line_are_mended() {
+    let desk = Desk::new();
+    desk.write("file.txt", "");
+    for (args, told) in [
+        (&["--metrics", "download_time"][..], "did you mean `download_time_s`?"),
+        (&["--metrics", "xyzzy"], "docs/results.md lists the metrics"),
+        (&["--out", "file.txt"], "--out names the file `file.txt`"),
+        (&["--seed", "abc"], "a seed is a whole number from 0"),
+        (&["--reps", "1", "--pcap=50"], "its number is 0"),
+    ] {
+        let ended = desk.run(&[&["run", "small.toml"], args].concat());
+        assert_eq!(ended.code, 2, "{args:?}: {}", ended.err);
+        assert!(ended.err.contains(told), "{args:?}: {}", ended.err);
+        assert!(ended.err.lines().all(|line| line.len() < 200), "{}", ended.err);
+    }
+    let version = common::SMALL.replace("williwaw = 1", "williwaw = 2");
+    desk.write("later.toml", &version);
+    let ended = desk.run(&["check", "later.toml"]);
+    assert!(ended.err.contains("`williwaw` must be the number 1, not 2"), "{}", ended.err);
+}

@@ -85,3 +85,21 @@ fn a_value_that_is_none_is_said() {
     assert_eq!(ended.code, 0);
     assert!(ended.out.contains("no such value, not looked at: `cwnd_ms` (line "), "{}", ended.out);
 }
+
+/// A misspelt word is an error with the word that was meant; a dialogue with it never passes as unsupported.
+#[test]
+fn a_misspelt_word_is_an_error() {
+    let desk = Desk::new();
+    desk.write("kind.toml", &GOOD.replace("\"expect\"", "\"expcet\""));
+    desk.write("key.toml", &GOOD.replace("send =", "sned ="));
+    desk.write("call.pkt", "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 listne(3, 1) = 0\n");
+    for (file, meant) in [
+        ("kind.toml", "no kind `expcet`; did you mean `expect`?"),
+        ("key.toml", "`sned` is no key of expect; did you mean `send`?"),
+        ("call.pkt", "no call `listne`; did you mean `listen`?"),
+    ] {
+        let ended = desk.run(&["script", file]);
+        assert_eq!(ended.code, 2, "{}", ended.out);
+        assert!(ended.err.contains(meant), "{}", ended.err);
+    }
+}

@@ -358,3 +358,25 @@ fn a_link_is_interrupted_from_the_command_line() {
     assert!(times.len() == 10 && longest > 500.0 && longest < 1500.0, "an outage of 1 s held them: {said}");
     assert!(times.iter().filter(|t| **t < 100.0).count() >= 3, "{said}");
 }
+
+/// Errors point at the words of the command line. They are found before any namespace is made.
+#[test]
+fn mistakes_are_shown_in_the_users_words() {
+    let shell = |args: &[&str]| {
+        let output =
+            Command::new(cargo_bin("williwaw")).arg("shell").args(args).args(["--", "true"]).output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(125));
+        text(&output.stderr)
+    };
+    let preset = shell(&["--preset", "gprs-clas-4"]);
+    assert!(preset.contains("--preset: there is no preset `gprs-clas-4`"), "{preset}");
+    assert!(preset.contains("did you mean `gprs-class-4`?"), "{preset}");
+    let rate = shell(&["--link", "delay=20 ms, rate=abc"]);
+    assert!(rate.contains("--link:1:6") && rate.contains("1 | rate=abc"), "{rate}");
+    assert!(!rate.contains("--set"), "{rate}");
+    let own = shell(&["--link", "delay=20 ms", "--set", "hop.link.rate=abc"]);
+    assert!(own.contains("--set:1:15"), "{own}");
+    let outage = shell(&["--link", "delay=20 ms", "--outage", "5 s at 3"]);
+    assert!(outage.contains("--outage: `3` has no unit"), "{outage}");
+}

@@ -21,6 +21,8 @@ pub struct EndReport {
     pub counters: HostCounters,
     /// Payload of a full packet, bytes; at least 1. Converts bytes to segments.
     pub unit: u32,
+    /// Whether path MTU discovery made `unit` smaller than the connection began with.
+    pub reduced: bool,
     /// Bytes received by the application.
     pub received: u64,
     /// Connections or associations opened.
@@ -162,11 +164,12 @@ impl<E: Endpoint> FlowEnd for Host<E> {
         Host::take_packets(self)
     }
     fn report(&self) -> EndReport {
-        let EndpointReport { unit, judged, mut named } = self.connection().report();
+        let EndpointReport { unit, reduced, judged, mut named } = self.connection().report();
         named.extend(self.stats().iter().flat_map(|stats| &stats.named));
         EndReport {
             counters: self.counters(),
             unit: unit.max(1),
+            reduced,
             received: self.connection().delivered(),
             connections: 1,
             finished: Host::finished(self),

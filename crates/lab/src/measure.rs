@@ -295,6 +295,11 @@ fn bulk(model: &Model, counted: &Counted<'_>, bytes: Option<u64>, seed: Seed) ->
     // Minimum number of segments; for an unfinished transfer, of the data delivered.
     let minimum = bytes.map_or(delivered, |b| (b as f64 / unit).ceil().min(delivered));
     let data_sent = from.counters.data_sent as f64;
+    // Data that arrived before the path MTU fell needed fewer segments: those that brought something new.
+    let minimum = match from.reduced {
+        true => minimum.min(to.counters.data_received.saturating_sub(tally.unneeded) as f64),
+        false => minimum,
+    };
     let download = counted.since_start(to.finished);
     let duration = download.unwrap_or_else(|| now.since(start).as_secs_f64());
     let ratio = |a: f64, b: f64| (b > 0.0).then(|| a / b);

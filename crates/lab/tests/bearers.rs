@@ -23,6 +23,17 @@ fn gprs_text(keys: &str, more: &str, transport: &str) -> String {
     over_radio(&format!("[hop.radio.gprs]\n{keys}\n{more}"), &transfer, "20 min")
 }
 
+/// Bearers do not count how long packets wait in their buffers, so that the delay is unknown and not 0.
+#[test]
+fn queue_delay_over_a_bearer_is_unknown() {
+    let bearer = gprs("sgsn = { buffer = \"50 kB\" }", "");
+    assert!(metric(&bearer, 0, Metric::DownloadTime) > 0.0);
+    assert_eq!(bearer.flows[0].get(Metric::QueueDelay), None);
+    let link =
+        play(&testkit::model::<&str>(&Download::over("30 kbit/s", "300 ms").bytes("100 kB").text(), &[]));
+    assert!(metric(&link, 0, Metric::QueueDelay) > 0.0);
+}
+
 /// CH-03, CH-04, CH-05: omissions of a bill by volume, and a tariff with surcharges by cause.
 #[test]
 fn ch_03_ch_04_ch_05_bills_of_the_radio_network() {

@@ -129,6 +129,10 @@ fn icmp_lowers_the_segment_size() {
         // 400 kbit/s carry 536 of 576 bytes.
         let rate = metric(&outcome, Metric::Throughput) / (400e3 * 536.0 / 576.0);
         assert!((0.97..=1.0).contains(&rate), "{recovery}: {rate}");
+        // 1 MB takes 1866 segments of 536 bytes; the ten large ones were sent in vain.
+        let (goodput, sent) =
+            (metric(&outcome, Metric::GoodputRatio), metric(&outcome, Metric::SegmentsSent));
+        assert!((goodput - 1866.0 / sent).abs() < 1e-9 && goodput > 0.98, "{recovery}: {goodput} of {sent}");
     }
 }
 

@@ -60,7 +60,8 @@ impl Picture {
     pub fn svg(&self, width: u32, height: u32) -> String {
         let (w, h) = (f64::from(width.max(320)), f64::from(height.max(240)));
         let (mut svg, mut top) = headed((w, h), &self.title, &self.caption(), &self.subtitle);
-        let time = Scale::new(self.begin(), self.end(), LEFT, w - RIGHT);
+        let left = LEFT.max(layers::margin(&self.layers, w * 0.3));
+        let time = Scale::new(self.begin(), self.end(), left, w - RIGHT);
         let labels = self.labels(&time);
         let rows = labels.iter().map(|l| l.row + 1).max().unwrap_or(0);
         top += 6.0 + rows as f64 * ROW;
@@ -105,7 +106,7 @@ impl Picture {
             let words = format!("{t:.decimals$}");
             svg.text((time.at(t), bottom + 13.0), Anchor::Middle, 10.0, &fill(ink::SOFT), &words);
         }
-        let middle = f64::midpoint(LEFT, w - RIGHT);
+        let middle = f64::midpoint(left, w - RIGHT);
         svg.text((middle, bottom + 26.0), Anchor::Middle, LABEL, &fill(ink::INK), "time (s)");
         legend::draw(&mut svg, &entries, w, bottom + 42.0);
         svg.finish()

@@ -12,6 +12,8 @@ use crate::text::width;
 
 /// Height of a row, pixels.
 const ROW: f64 = 20.0;
+/// Share of the room that a name takes at most: tolerance for the widths of other fonts.
+const FONTS: f64 = 0.85;
 /// Margin above and below the rows, pixels.
 const MARGIN: f64 = 14.0;
 
@@ -67,6 +69,12 @@ pub(crate) fn height(layers: &[Layer]) -> f64 {
     if layers.is_empty() { 0.0 } else { MARGIN * 2.0 + ROW * layers.len() as f64 }
 }
 
+/// Left margin in which every name fits, pixels; at most `most`.
+pub(crate) fn margin(layers: &[Layer], most: f64) -> f64 {
+    let longest = layers.iter().map(|layer| width(&layer.name, 10.0)).fold(0.0, f64::max);
+    (longest / FONTS + 10.0).min(most)
+}
+
 /// Draws the rows with their upper edge at `top`. The line of a timeout crosses them.
 pub(crate) fn draw(svg: &mut Svg, layers: &[Layer], timeouts: &[Timeout], time: &Scale, top: f64) {
     let foot = top + MARGIN + ROW * layers.len() as f64;
@@ -89,11 +97,14 @@ pub(crate) fn draw(svg: &mut Svg, layers: &[Layer], timeouts: &[Timeout], time: 
         }
         // Intervals get their labels first; ticks get one where space is left.
         let mut taken: Vec<(f64, f64)> = Vec::new();
+        let starts: Vec<f64> = shown.iter().map(|event| time.at(event.t)).collect();
         let (bands, flags): (Vec<_>, Vec<_>) = shown.into_iter().partition(|e| e.until.is_some());
         for event in bands.into_iter().chain(flags) {
             let from = time.at(event.t).max(time.start) + 5.0;
             let until = from + width(&event.event, LABEL - 1.0) * 1.1;
-            if until < time.end && taken.iter().all(|&(a, b)| until + 6.0 < a || from > b + 6.0) {
+            // A label over the next event would name that one too.
+            let alone = starts.iter().all(|&start| start <= time.at(event.t) || start > until);
+            if alone && until < time.end && taken.iter().all(|&(a, b)| until + 6.0 < a || from > b + 6.0) {
                 let style = format!("{} {}", fill(ink::LAYER_WORDS), HALO);
                 svg.text((from, y + 13.5), Anchor::Start, LABEL - 1.0, &style, &event.event);
                 taken.push((from, until));
@@ -112,8 +123,7 @@ pub(crate) fn draw(svg: &mut Svg, layers: &[Layer], timeouts: &[Timeout], time: 
 
 /// Shortens a name to a width in pixels.
 fn clipped(name: &str, room: f64) -> String {
-    // Tolerance for the widths of other fonts.
-    let room = room * 0.85;
+    let room = room * FONTS;
     if width(name, 10.0) <= room {
         return name.to_owned();
     }
@@ -128,6 +138,17 @@ fn clipped(name: &str, room: f64) -> String {
 mod tests {
     use super::*;
     use crate::model::SegmentKind;
+
+    #[test]
+    fn names_of_rows_are_whole_where_there_is_room() {
+        let names = ["radio TBF down", "radio TBF up", "radio cell"];
+        let layers = names.map(|name| Layer { name: name.to_owned(), events: Vec::new() });
+        let left = margin(&layers, 300.0);
+        for name in names {
+            assert_eq!(clipped(name, left - 8.0), name);
+        }
+        assert_eq!(margin(&layers, 50.0), 50.0);
+    }
 
     #[test]
     fn what_touches_the_wait_lies_under_the_timeout() {

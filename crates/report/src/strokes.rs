@@ -86,8 +86,12 @@ pub(crate) fn value_axis(svg: &mut Svg, y: &Scale, time: &Scale, unit: &str) {
     svg.line((time.start, y.end), (time.start, y.start), &stroke(ink::SOFT, 1.0));
     svg.line((time.start, y.start), (time.end, y.start), &stroke(ink::SOFT, 1.0));
     let (x, middle) = (14.0, f64::midpoint(y.start, y.end));
-    let turn = format!("{} transform=\"rotate(-90 {} {})\"", fill(ink::INK), n(x), n(middle));
-    svg.text((x, middle), Anchor::Middle, LABEL, &turn, unit);
+    // A title longer than the axis is broken at its spaces, so that it does not run into the next panel's.
+    for (i, line) in lines(unit, y.start - y.end + 8.0).iter().enumerate() {
+        let x = x + 12.0 * i as f64;
+        let turn = format!("{} transform=\"rotate(-90 {} {})\"", fill(ink::INK), n(x), n(middle));
+        svg.text((x, middle), Anchor::Middle, LABEL, &turn, line);
+    }
 }
 
 pub(crate) fn panel_names(svg: &mut Svg, time: &Scale, top: f64, names: &[(&str, &'static str, &str)]) {

@@ -352,6 +352,32 @@ pub fn repetitions(path: &Path, name: &str) -> Result<Merged> {
     merged(path, name)?.ok_or_else(|| Error::Empty { path: path.to_owned() })
 }
 
+/// One more than the highest number of a finished repetition in a run's folder; 0 without results.
+///
+/// # Errors
+/// Errors of [`read`].
+pub fn repetitions_held(path: &Path) -> Result<u64> {
+    let mut held = 0;
+    let mut each = |_: u32, repetition: u64| held = held.max(repetition + 1);
+    let journal = path.join(JOURNAL);
+    match File::open(&journal) {
+        Ok(file) => {
+            if let Some(mut reader) = Reader::new(&journal, journal::buffered(file))? {
+                while let Some((cell, repetition)) = reader.next_key()? {
+                    each(cell, repetition);
+                }
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(source) => return Err(Error::Io { action: "read", path: journal, source }),
+    }
+    let table = path.join(TABLE);
+    if exists(&table)? {
+        Table::open(&table)?.each_repetition(&mut each)?;
+    }
+    Ok(held)
+}
+
 /// File name of the journal of a table.
 fn journal_of(name: &str) -> String {
     format!("{name}.journal")

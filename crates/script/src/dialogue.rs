@@ -1,10 +1,14 @@
 //! Dialogue file format (TOML): events, expectations, options and tables of a TCP script, and its reader.
 //!
 //! Unknown words are kept by name: the player reports such a dialogue as unsupported, since the effect of an
-//! unknown word cannot be guessed.
+//! unknown word cannot be guessed. A word that is nearly a known one is an error.
 
+use base::spelling::nearest;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
+
+/// Kinds of events.
+const KINDS: &[&str] = &["app_write", "ack", "expect", "silence", "state", "receive", "expect_ack"];
 
 /// One dialogue.
 #[derive(Clone, Debug, Default)]
@@ -323,11 +327,17 @@ impl Dialogue {
                 tol: words.number("tol")?,
             }),
             other => {
+                if let Some(meant) = nearest(other, KINDS.iter().copied()) {
+                    return Err(format!("there is no kind `{other}`; did you mean `{meant}`?"));
+                }
                 self.unknown.push(format!("an event of kind `{other}` (line {line})"));
                 return Ok(Event { t, what: DialogueEvent::State(BTreeMap::new()), line });
             }
         };
         for key in table.keys().filter(|k| !words.read.contains(&k.as_str())) {
+            if let Some(meant) = nearest(key, words.read.iter().copied()) {
+                return Err(format!("`{key}` is no key of {kind}; did you mean `{meant}`?"));
+            }
             self.unknown.push(format!("`{key}` of {kind} (line {line})"));
         }
         Ok(Event { t, what, line })

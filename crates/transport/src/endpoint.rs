@@ -109,6 +109,8 @@ pub struct Verdicts {
 pub struct EndpointReport {
     /// Payload of a full-sized packet, bytes.
     pub unit: u32,
+    /// Whether path MTU discovery made `unit` smaller than the connection began with.
+    pub reduced: bool,
     /// Verdicts of the endpoint's spurious detector.
     pub judged: Verdicts,
     /// Protocol-specific metrics, by name.

@@ -31,7 +31,8 @@ pub(crate) fn again(direction: &mut FlowDirection) {
 /// Checks the first flight against RFC 6928 section 2: ten segments, and at most 14600 bytes unless two
 /// segments are longer.
 pub(crate) fn first_flight(direction: &mut FlowDirection, seen: ProfileFacts) {
-    let segment = u64::from(direction.options.longest);
+    // The sender's segment size is that of the handshake, also if its application sends shorter segments.
+    let segment = u64::from(direction.options.longest.max(u32::from(direction.options.mss.unwrap_or(0))));
     let most = (10 * segment).min((2 * segment).max(14_600));
     if let (Some(flight), Some((t, _))) = (seen.first_flight, direction.data_span)
         && flight > most

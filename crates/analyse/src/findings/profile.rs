@@ -24,6 +24,11 @@ base::named! {
     }
 }
 
+/// Most bytes of TCP options in a segment (RFC 9293 section 3.1).
+const MOST_OPTIONS: u32 = 40;
+/// MSS of the default MTU of 576 bytes (RFC 9293 section 3.7.1).
+const DEFAULT_MSS: u32 = 536;
+
 impl Point {
     /// Section of RFC 3481.
     pub const fn section(self) -> &'static str {
@@ -79,8 +84,21 @@ pub(crate) fn check(direction: &FlowDirection, seen: ProfileFacts) -> Vec<Advice
         Some(p) if window_known => say(Point::Window, Some(true), format!("{offered}, the path takes {p}")),
         _ => say(Point::Window, None, offered),
     }
-    let segment = u64::from(longest.max(1));
+    // The application sent segments of the negotiated size, so that windows and not its data set their size. Options
+    // in each segment take up to 40 bytes of it.
+    let full = mss.map_or(longest >= DEFAULT_MSS, |mss| longest + MOST_OPTIONS >= u32::from(mss));
+    let segment = if full { u64::from(longest.max(1)) } else { mss.map_or(u64::MAX / 20, u64::from) };
     match seen.first_flight {
+        // Less than two segments show the window only if full-sized data waited behind exactly one.
+        Some(flight)
+            if flight < 2 * segment && !(full && flight == segment && direction.delivered_bytes > flight) =>
+        {
+            say(
+                Point::InitialWindow,
+                None,
+                format!("{flight} bytes in the first flight, limited by the application"),
+            );
+        }
         Some(flight) => {
             let most = (4 * segment).min((2 * segment).max(4380));
             let text = format!("{flight} bytes in the first flight, {most} allowed there");
@@ -105,16 +123,25 @@ pub(crate) fn check(direction: &FlowDirection, seen: ProfileFacts) -> Vec<Advice
             },
         ),
     }
-    match Some(longest).filter(|l| *l > 0).or(mss.map(u32::from)) {
-        Some(mss) if mss < 536 => {
+    // Short segments alone show what the application sends; the MSS of the handshake shows the MTU.
+    match (longest, mss) {
+        (_, Some(mss)) if u32::from(mss) < DEFAULT_MSS => {
             say(
                 Point::Mtu,
                 Some(false),
-                format!("segments of {mss} bytes: raise the MTU to 576 to 1500 bytes"),
+                format!("an MSS of {mss} bytes: raise the MTU to 576 to 1500 bytes"),
             );
         }
-        Some(mss) => say(Point::Mtu, Some(true), format!("segments of up to {mss} bytes")),
-        None => say(Point::Mtu, None, "no segment was seen".into()),
+        (DEFAULT_MSS.., _) => say(Point::Mtu, Some(true), format!("segments of up to {longest} bytes")),
+        (_, Some(mss)) => say(
+            Point::Mtu,
+            None,
+            format!("an MSS of {mss} bytes, and the application sent at most {longest} in a segment"),
+        ),
+        (0, None) => say(Point::Mtu, None, "no segment was seen".into()),
+        (_, None) => {
+            say(Point::Mtu, None, format!("at most {longest} bytes in a segment, and no MSS was seen"));
+        }
     }
     let switched = |on: Option<bool>, name: &str| match on {
         Some(true) => (Some(true), format!("{name} in use")),

@@ -32,12 +32,13 @@ struct Check {
 
 /// Runs the verb.
 pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> {
+    let link = rights();
     let checks = [
         system(),
         kernel(),
-        tun(),
+        tun(link.there),
         namespaces(),
-        rights(),
+        link,
         priority(),
         clock(),
         program("ip", &["ip"], "install iproute2; only tests and agents with bridges use it"),
@@ -105,15 +106,18 @@ fn kernel() -> Check {
     }
 }
 
-fn tun() -> Check {
+/// TUN devices. Where they cannot be opened a pair of Ethernet devices stands in, so that only a link that cannot be
+/// made (`linked`) makes them necessary.
+fn tun(linked: bool) -> Check {
     let opened = std::fs::File::options().read(true).write(true).open("/dev/net/tun");
     let (there, found) = match opened {
         Ok(_) => (true, "/dev/net/tun can be opened".to_owned()),
+        Err(error) if linked => (false, format!("/dev/net/tun: {error}; pairs of Ethernet devices stand in")),
         Err(error) => (false, format!("/dev/net/tun: {error}")),
     };
     Check {
         what: "tun",
-        needed: true,
+        needed: !linked,
         there,
         found,
         remedy: "modprobe tun; in a container: --device /dev/net/tun --cap-add NET_ADMIN",

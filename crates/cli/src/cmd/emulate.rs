@@ -160,7 +160,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
         captures: args.captures,
         events: args.events,
     });
-    let stop = interrupt::watch(console);
+    let stop = interrupt::watch_run(console, kept.is_some());
     let rows = match &mut kept {
         Some(kept) => kept.folder.start(&sweep.header)?,
         None => Vec::new(),

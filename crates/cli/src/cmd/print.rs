@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 /// The lines equal those of `tcpdump -nn -tt`, without application protocols. `run --pcap`, `emulate
 /// --captures` and `wire --pcap` write captures of every host and link. With --losses it prints the
 /// retransmissions of such a capture, each with the fate of the copy before: dropped by a queue, lost on a
-/// link, or not lost.
+/// link, or not lost. A capture without the fates of its packets ends with exit code 2: one of another program, or
+/// of `run --pcap` with real kernels, which has only the packets at the two ends.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  williwaw print phone.pcapng\n  williwaw print --losses runs/scenario/rep0.pcapng"
@@ -50,6 +51,13 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     let mut reader: Source = Reader::open(unpacked).map_err(|error| refused(&error))?;
     if args.losses {
         let all = retransmissions(&mut reader).map_err(|error| refused(&error))?;
+        let all = all.ok_or_else(|| {
+            Failure::usage(
+                format!("the capture `{name}` does not tell the fate of its packets"),
+                "give a capture that `run --pcap` or `emulate --captures` wrote of models; `williwaw analyse` \
+                 judges any other, also of real kernels in virtual time",
+            )
+        })?;
         match args.json {
             true => console.document(&document(&name, &all))?,
             false => console.data(&text(&all))?,

@@ -188,7 +188,9 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
         console.note(&format!("pictures and tables: {}", path.display()));
     }
     let jobs = if jobs == 0 { environment::cores() } else { jobs };
-    console.note(&format!("{} experiments in {seconds:.1} s on {jobs} threads", all.len()));
+    let count = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+    let (experiments, threads) = (count(all.len(), "experiment"), count(jobs, "thread"));
+    console.note(&format!("{experiments} in {seconds:.1} s on {threads}"));
     Ok(if totals.good() { ExitStatus::Good } else { ExitStatus::Failed })
 }
 

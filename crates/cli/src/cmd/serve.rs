@@ -1,8 +1,9 @@
 //! `williwaw serve`: start of the control tool, a local web page, built first in a checkout where the program
-//! is missing or old.
+//! is missing or of another version.
 
 use crate::console::exit::{ExitStatus, Failure};
 use crate::console::streams::Console;
+use crate::output::VERSION;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -34,7 +35,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     let here = std::env::current_exe()
         .map_err(|error| Failure::machine(format!("cannot find this program's folder: {error}"), ""))?;
     let program = here.with_file_name(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX));
-    if !is_current(&program, &here) {
+    if !is_current(&program, checkout(&here).is_some()) {
         build(&here, console)?;
     }
     let mut command = Command::new(&program);
@@ -53,13 +54,17 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     }
 }
 
-/// Whether the server program exists and, in a checkout, is not older than this program.
-fn is_current(program: &Path, here: &Path) -> bool {
-    let changed = |path: &Path| path.metadata().and_then(|metadata| metadata.modified());
-    match (changed(program), changed(here)) {
-        (Ok(theirs), Ok(ours)) => theirs >= ours || checkout(here).is_none(),
-        (there, _) => there.is_ok(),
-    }
+/// Whether the server program exists and, in a checkout, is of this program's version. File times say nothing: one
+/// build links the two programs in any order.
+fn is_current(program: &Path, in_checkout: bool) -> bool {
+    program.is_file() && (!in_checkout || version(program).as_deref() == Some(VERSION))
+}
+
+/// Version that the server program prints, the last word of its line.
+fn version(program: &Path) -> Option<String> {
+    let told = Command::new(program).arg("--version").output().ok()?;
+    let told = String::from_utf8(told.stdout).ok()?;
+    told.split_whitespace().last().map(str::to_owned)
 }
 
 /// Source checkout in which this program was built, and its build profile; `None` outside of a checkout.
@@ -87,12 +92,7 @@ fn build(here: &Path, console: &Console) -> Result<(), Failure> {
         .current_dir(&root)
         .status();
     match status {
-        Ok(status) if status.success() => {
-            // A build without changes does not update the file's modification time.
-            let program = here.with_file_name(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX));
-            let _ = std::fs::File::open(program).and_then(|file| file.set_modified(modified(here)?));
-            Ok(())
-        }
+        Ok(status) if status.success() => Ok(()),
         Ok(_) => Err(Failure::machine("the control tool could not be built", "see the messages above")),
         Err(error) => Err(Failure::machine(
             format!("cargo cannot be started: {error}"),
@@ -101,6 +101,25 @@ fn build(here: &Path, console: &Console) -> Result<(), Failure> {
     }
 }
 
-fn modified(path: &Path) -> std::io::Result<std::time::SystemTime> {
-    path.metadata()?.modified()
+#[cfg(all(test, unix))]
+mod tests {
+    use super::{VERSION, is_current};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    /// Which of the two programs was linked first says nothing.
+    #[test]
+    fn a_server_of_this_version_is_current_whatever_its_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("server");
+        assert!(!is_current(&program, true) && !is_current(&program, false));
+        for (version, current) in [(VERSION, true), ("0.0.0", false)] {
+            std::fs::write(&program, format!("#!/bin/sh\necho williwaw serve {version}\n")).unwrap();
+            std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+            let file = std::fs::File::options().write(true).open(&program).unwrap();
+            file.set_modified(std::time::UNIX_EPOCH).unwrap();
+            drop(file);
+            assert_eq!(is_current(&program, true), current, "{version}");
+            assert!(is_current(&program, false));
+        }
+    }
 }

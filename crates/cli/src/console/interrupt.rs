@@ -14,6 +14,14 @@ pub(crate) fn watch(console: &Console) -> &'static AtomicBool {
     watch_saying(console, "stopping; finished repetitions are kept; once more to stop at once")
 }
 
+/// [`watch`] of a run that keeps its repetitions in a folder, or nothing.
+pub(crate) fn watch_run(console: &Console, kept: bool) -> &'static AtomicBool {
+    match kept {
+        true => watch(console),
+        false => watch_saying(console, "stopping; once more to stop at once"),
+    }
+}
+
 /// [`watch`] with the message `words` at the first signal.
 pub(crate) fn watch_saying(console: &Console, words: &'static str) -> &'static AtomicBool {
     let console = console.clone();

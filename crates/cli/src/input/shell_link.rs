@@ -4,7 +4,7 @@
 use super::files;
 use super::nesting::Names;
 use crate::console::environment;
-use crate::console::exit::Failure;
+use crate::console::exit::{CliError, Failure};
 use scenario::Scenario;
 use std::ffi::OsString;
 use std::path::Path;
@@ -98,12 +98,16 @@ fn break_of<'a>(kind: &str, spec: &'a str) -> Result<(&'a str, OutageTimes<'a>),
         (None, Some((lasts, every))) => Some((lasts, OutageTimes::Every(every))),
         _ => None,
     };
-    found.filter(|(lasts, _)| !lasts.is_empty()).ok_or_else(|| {
-        Failure::usage(
-            format!("--{kind}: `{spec}` lacks a length or a time"),
-            format!("write --{kind} '5 s at 3 s' or --{kind} '2 s every exponential(30 s)'"),
-        )
-    })
+    let example = || format!("write --{kind} '5 s at 3 s' or --{kind} '2 s every exponential(30 s)'");
+    let found = found
+        .filter(|(lasts, _)| !lasts.is_empty())
+        .ok_or_else(|| Failure::usage(format!("--{kind}: `{spec}` lacks a length or a time"), example()))?;
+    let (OutageTimes::At(when) | OutageTimes::Every(when)) = found.1;
+    // The scenario reads distributions, which have brackets.
+    for time in [found.0, when].into_iter().filter(|time| !time.contains('(')) {
+        base::units::parse_span(time).map_err(|why| Failure::usage(format!("--{kind}: {why}"), example()))?;
+    }
+    Ok(found)
 }
 
 /// Splits at commas outside of brackets and quotes.
@@ -136,6 +140,13 @@ pub(crate) fn of_spec(
 ) -> Result<ShellLink, Failure> {
     let mut text = "williwaw = 1\n[[hop]]\nname = \"link\"\nbetween = [\"server\", \"phone\"]\n".to_owned();
     if let Some(preset) = preset {
+        if !scenario::preset::NAMES.contains(&preset) {
+            let remedy = match scenario::nearest(preset, scenario::preset::NAMES.iter().copied()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "`williwaw presets` lists them".to_owned(),
+            };
+            return Err(Failure::usage(format!("--preset: there is no preset `{preset}`"), remedy));
+        }
         text.push_str(&format!("preset = {}\n", serde_json::Value::from(preset)));
     }
     let mut all: Vec<String> = Vec::new();
@@ -177,10 +188,20 @@ pub(crate) fn of_spec(
         all.push("hop.link.delay=\"1 us\"".into());
     }
     text.push_str(&breaks);
+    let own = all.len();
     all.extend_from_slice(set);
     text.push_str(&at_ends(&text, "phone", "server"));
-    let scenario = files::read_again("--link", &text, files::Inputs::new(), &all)?.scenario;
+    let read = files::read_again("--link", &text, files::Inputs::new(), &all);
+    let scenario = read.map_err(|failure| as_written(failure, own))?.scenario;
     Ok(ShellLink { scenario, name: name.or(preset).unwrap_or("link").to_owned(), far: "server".into() })
+}
+
+/// The failure with the first `own` overrides shown as the properties of `--link` that they come from.
+fn as_written(mut failure: Failure, own: usize) -> Failure {
+    if let CliError::Scenario(diagnostics) = &mut failure.why {
+        diagnostics.show_overrides_as("--link", own, "hop.link.");
+    }
+    failure
 }
 
 /// Scenario text with commands at both ends.

@@ -86,10 +86,12 @@ impl TableChoice {
     pub(crate) fn check(&self, names: &[&str]) -> Result<(), Failure> {
         for name in self.metrics.iter().flatten() {
             if name != ALL && !names.contains(&name.as_str()) {
-                return Err(Failure::usage(
-                    format!("there is no metric `{name}`"),
-                    format!("there is {}, or `all`", names.join(", ")),
-                ));
+                let remedy = match scenario::nearest(name, names.iter().copied()) {
+                    Some(meant) => format!("did you mean `{meant}`? `--metrics all` shows every metric"),
+                    None => "docs/results.md lists the metrics; `--metrics all` shows those with a value"
+                        .to_owned(),
+                };
+                return Err(Failure::usage(format!("there is no metric `{name}`"), remedy));
             }
         }
         Ok(())
@@ -195,23 +197,30 @@ fn notes(header: &Header, lines: &[TableRow<'_>], columns: &[usize], together: b
     if together {
         notes.push("All flows together; --flows shows each.".to_owned());
     }
-    let partial =
-        |line: &TableRow<'_>, at: usize| line.metrics[at].as_ref().map_or(0, |s| s.n) < line.repetitions;
+    let partial = |line: &TableRow<'_>, at: usize| {
+        line.metrics[at].as_ref().is_some_and(|s| s.n > 0 && s.n < line.repetitions)
+    };
+    let without = |line: &TableRow<'_>, at: usize| line.metrics[at].as_ref().is_none_or(|s| s.n == 0);
     // A command has only a duration, so that missing metrics deserve no note.
     let lasts = header.column(COMPLETION);
     let only_lasts = |line: &TableRow<'_>| {
         let known = |at: &usize| line.metrics[*at].is_some();
         lasts.is_some_and(|at| known(&at)) && !columns.iter().any(|at| Some(*at) != lasts && known(at))
     };
-    let names: Vec<&str> = columns
-        .iter()
-        .filter(|at| lines.iter().any(|line| partial(line, **at) && !only_lasts(line)))
-        .map(|at| header.columns[*at].name.as_str())
-        .collect();
-    if !names.is_empty() {
+    let names = |is: &dyn Fn(&TableRow<'_>, usize) -> bool| {
+        let some = columns.iter().filter(|at| lines.iter().any(|line| is(line, **at) && !only_lasts(line)));
+        some.map(|at| header.columns[*at].name.as_str()).collect::<Vec<&str>>().join(", ")
+    };
+    let (some, none) = (names(&partial), names(&without));
+    if !some.is_empty() {
         notes.push(format!(
-            "(n): only n repetitions gave the number; the others have none: not finished at the limit, or nothing to measure ({}).",
-            names.join(", ")
+            "(n): only n repetitions gave the number; the others have none: not finished at the limit, or nothing to measure ({some})."
+        ));
+    }
+    if !none.is_empty() {
+        notes.push(format!(
+            "{}: no repetition gave the number: not finished at the limit, or nothing to measure ({none}).",
+            nothing()
         ));
     }
     notes

@@ -89,10 +89,11 @@ impl RequestedOutputs {
             if let Some(last) = asked.as_ref().and_then(Repetitions::last).filter(|last| *last >= repetitions)
             {
                 let message = format!("{option} asks for repetition {last}, but the run has {repetitions}");
-                return Err(Failure::usage(
-                    message,
-                    format!("they are numbered from 0 to {}", repetitions - 1),
-                ));
+                let numbers = match repetitions {
+                    1 => "its number is 0".to_owned(),
+                    n => format!("they are numbered from 0 to {}", n - 1),
+                };
+                return Err(Failure::usage(message, numbers));
             }
         }
         Ok(())

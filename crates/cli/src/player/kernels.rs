@@ -33,8 +33,22 @@ const LOOK: Span = Span::from_millis(20);
 /// Counters of the sender's kernel that are printed by default.
 pub(crate) const SENDER_COUNTERS: &[&str] =
     &["TcpRetransSegs", "TCPTimeouts", "TCPSpuriousRTOs", "TCPLossUndo", "TCPLossProbes", "TCPFastRetrans"];
+/// Counters of the sender's kernel for SCTP, under the names of `/proc/net/sctp/snmp`.
+const SCTP_COUNTERS: &[&str] =
+    &["SctpOutSCTPPacks", "SctpT3RtxExpireds", "SctpT3Retransmits", "SctpFastRetransmits"];
 /// Counters of the receiver's kernel that are printed if the sender is a model.
 const RECEIVER_COUNTERS: &[&str] = &["TcpInSegs", "TCPOFOQueue", "TCPDSACKOldSent", "TCPDSACKOfoSent"];
+
+/// Counters to print of a flow over `protocol`, of its receiver if `receives`; none for a protocol without counters of
+/// retransmissions.
+fn counters(protocol: Option<Protocol>, receives: bool) -> &'static [&'static str] {
+    match (protocol, receives) {
+        (Some(Protocol::Tcp | Protocol::Mptcp), true) => RECEIVER_COUNTERS,
+        (Some(Protocol::Tcp | Protocol::Mptcp), false) => SENDER_COUNTERS,
+        (Some(Protocol::Sctp), false) => SCTP_COUNTERS,
+        _ => &[],
+    }
+}
 
 pub(crate) fn span(text: &str) -> Result<Span, String> {
     Ok(units::parse_span(text)?)
@@ -310,9 +324,12 @@ impl KernelPlayer {
                 };
                 let label = labels::cell(&cell.params);
                 let of = if label.is_empty() { String::new() } else { format!("{label}, ") };
-                let counters = if receives { RECEIVER_COUNTERS } else { SENDER_COUNTERS };
+                let linux = flow.transport.kernels().into_iter().flatten().next();
+                let counters = counters(linux.map(|linux| linux.protocol), receives);
                 let means: Vec<String> = counters.iter().map(|name| mean(name)).collect();
-                text.push_str(&format!("\n  {of}{}: {}", flow.name, means.join(", ")));
+                if !means.is_empty() {
+                    text.push_str(&format!("\n  {of}{}: {}", flow.name, means.join(", ")));
+                }
                 let mut faults: BTreeSet<&str> = BTreeSet::new();
                 faults.extend(of_flow.iter().flat_map(|facts| &facts.faults).map(String::as_str));
                 for fault in faults {

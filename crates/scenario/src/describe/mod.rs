@@ -215,6 +215,13 @@ fn firewall(link: &Link, model: &Model) -> Option<String> {
 }
 
 fn link(link: &Link, model: &Model) -> String {
+    // A bearer has its own rate, delays and buffers.
+    if link.bearer.is_some() {
+        return format!(
+            "{}: {} to {}, over a radio bearer",
+            link.name, model.nodes[link.from].name, model.nodes[link.to].name
+        );
+    }
     let rate = match &link.rate {
         LinkRate::Unlimited => "any rate".to_owned(),
         LinkRate::Constant(rate) => rate.to_string(),

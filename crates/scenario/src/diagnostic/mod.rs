@@ -171,6 +171,23 @@ impl Diagnostics {
     pub fn has_errors(&self) -> bool {
         self.list.iter().any(|d| d.severity == Severity::Error)
     }
+    /// Shows the first `count` overrides whose path begins with `prefix` as text of the option `option` without the
+    /// prefix, as the user wrote them.
+    pub fn show_overrides_as(&mut self, option: &str, count: usize, prefix: &str) {
+        let renamed = self.sources.rename("--set", count, prefix, option);
+        let cut = u32::try_from(prefix.len()).unwrap_or(u32::MAX);
+        let shift = |place: &mut SourceSpan| {
+            if renamed.contains(&place.source) {
+                place.start = place.start.saturating_sub(cut);
+                place.end = place.end.saturating_sub(cut);
+            }
+        };
+        for diagnostic in &mut self.list {
+            shift(&mut diagnostic.place);
+            diagnostic.others.iter_mut().for_each(|(place, _)| shift(place));
+        }
+    }
+
     /// Source texts of the places.
     pub fn sources(&self) -> &Sources {
         &self.sources

@@ -68,6 +68,21 @@ impl Sources {
         (self.all.len() - 1) as u32
     }
 
+    /// Renames the first `count` texts called `from` that begin with `prefix` to `to`, without the prefix; returns
+    /// their numbers.
+    pub(crate) fn rename(&mut self, from: &str, count: usize, prefix: &str, to: &str) -> Vec<u32> {
+        let named: Vec<usize> =
+            (0..self.all.len()).filter(|&i| self.all[i].name == from).take(count).collect();
+        let mut renamed = Vec::new();
+        for i in named {
+            let Some(rest) = self.all[i].text.strip_prefix(prefix).map(str::to_owned) else { continue };
+            // These texts are arguments of one line.
+            self.all[i] = Source { name: to.to_owned(), text: rest, lines: vec![0] };
+            renamed.push(i as u32);
+        }
+        renamed
+    }
+
     /// Name of the text of `place`.
     pub fn name(&self, place: SourceSpan) -> &str {
         self.all.get(place.source as usize).map_or("", |s| &s.name)

@@ -117,6 +117,12 @@ pub(crate) fn count(tree: &Tree, least: i64, most: i64) -> Read<i64> {
         Value::Integer(n) if (least..=most).contains(&n) => Ok(n),
         Value::Integer(n) => {
             let bound = if n < least { "too small" } else { "too large" };
+            if least == most {
+                return Err(ValueError::new(format!(
+                    "this must be {}, not {n}",
+                    ValueKind::Count(least, most).expected()
+                )));
+            }
             Err(ValueError::new(format!("{n} is {bound}"))
                 .help(format!("this must be {}", ValueKind::Count(least, most).expected())))
         }
@@ -244,6 +250,15 @@ pub(crate) fn ordinals(tree: &Tree) -> Read<Vec<RangeInclusive<u64>>> {
 }
 
 pub(crate) fn word(tree: &Tree, words: &'static [&'static str]) -> Read<&'static str> {
+    // A word that looks like a number is written in quotes.
+    let bare = match tree.value {
+        Value::Integer(n) => Some(n.to_string()),
+        Value::Number(x) => Some(x.to_string()),
+        _ => None,
+    };
+    if let Some(word) = words.iter().find(|word| bare.as_deref() == Some(word)) {
+        return Err(wrong(ValueKind::Word(words), tree).help(format!("write it in quotes: \"{word}\"")));
+    }
     let text = text_of(ValueKind::Word(words), tree)?;
     if let Some(word) = words.iter().find(|w| **w == text) {
         return Ok(word);

@@ -129,6 +129,17 @@ fn make_way(table: &mut Table, shape: &TableShape, key: &str) {
     }
 }
 
+/// Whether the path may go on with `key` inside of a value of this shape.
+fn holds(shape: &Shape, key: &str) -> bool {
+    match shape {
+        Shape::Table(inner) => inner.field(key).is_some(),
+        Shape::Choice(variants) => variants.iter().any(|variant| variant.name == key),
+        Shape::PerDirection(inner) | Shape::PerEnd(inner) => holds(inner, key),
+        Shape::Either(shapes) => shapes.iter().any(|shape| holds(shape, key)),
+        _ => false,
+    }
+}
+
 struct Walk<'a> {
     change: &'a Override,
     steps: &'a [(&'a str, SourceSpan)],
@@ -149,6 +160,11 @@ impl Walk<'_> {
             let shown: String = key.chars().take(40).collect();
             let diagnostic =
                 Diagnostic::error("bad-path", place, format!("`{shown}` names nothing in a {}", shape.name));
+            if let Some(outer) = shape.fields.iter().find(|field| holds(&field.shape, key)) {
+                let mut parts: Vec<&str> = self.steps.iter().map(|(part, _)| *part).collect();
+                parts.insert(at, outer.key);
+                return Err(Box::new(diagnostic.label(format!("did you mean `{}`?", parts.join(".")))));
+            }
             return Err(Box::new(match nearest(key, keys()) {
                 Some(meant) => diagnostic.label(format!("did you mean `{meant}`?")),
                 None => diagnostic.help(format!("there is {}", alternatives(keys()))),

@@ -2,6 +2,7 @@
 
 use super::lex::Cursor;
 use crate::dialogue::{Range, Unreadable};
+use base::spelling::nearest;
 
 /// A parsed script.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -211,8 +212,49 @@ fn action(c: &mut Cursor<'_>) -> Result<Action, Unreadable> {
     }
 }
 
+/// System calls of packetdrill; those that the model lacks make a script unsupported.
+const CALLS: &[&str] = &[
+    "socket",
+    "bind",
+    "listen",
+    "accept",
+    "accept4",
+    "connect",
+    "read",
+    "readv",
+    "recv",
+    "recvfrom",
+    "recvmsg",
+    "write",
+    "writev",
+    "send",
+    "sendto",
+    "sendmsg",
+    "fcntl",
+    "ioctl",
+    "close",
+    "shutdown",
+    "getsockopt",
+    "setsockopt",
+    "poll",
+    "cap_set",
+    "open",
+    "sendfile",
+    "epoll_create",
+    "epoll_ctl",
+    "epoll_wait",
+    "pipe",
+    "splice",
+];
+
 fn call(c: &mut Cursor<'_>) -> Result<Action, Unreadable> {
+    let at = *c;
     let name = c.word().to_owned();
+    if !CALLS.contains(&name.as_str())
+        && let Some(meant) = nearest(&name, CALLS.iter().copied())
+    {
+        return Err(at.error(format!("there is no call `{name}`; did you mean `{meant}`?")));
+    }
     c.blanks();
     c.expect("(")?;
     let start = *c;

@@ -11,8 +11,14 @@ mod player;
 pub use player::play;
 
 use crate::dialogue::Unreadable;
+use base::spelling::nearest;
 use chunk::Pattern;
 use toml::{Table, Value};
+
+/// Kinds of events.
+const KINDS: &[&str] = &[
+    "connect", "write", "message", "close", "abort", "read", "receive", "expect", "silence", "told", "state",
+];
 
 /// An SCTP dialogue.
 #[derive(Clone, Debug)]
@@ -166,11 +172,17 @@ impl Dialogue {
                 What::State(values)
             }
             other => {
+                if let Some(meant) = nearest(other, KINDS.iter().copied()) {
+                    return Err(format!("there is no kind `{other}`; did you mean `{meant}`?"));
+                }
                 self.unknown.push(format!("an event of kind `{other}` (line {line})"));
                 What::State(Table::new())
             }
         };
         for key in table.keys().filter(|key| !words.read.contains(&key.as_str())) {
+            if let Some(meant) = nearest(key, words.read.iter().copied()) {
+                return Err(format!("`{key}` is no key of {kind}; did you mean `{meant}`?"));
+            }
             self.unknown.push(format!("`{key}` of {kind} (line {line})"));
         }
         Ok(Event { t, what, line })

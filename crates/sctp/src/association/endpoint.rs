@@ -121,7 +121,12 @@ impl Endpoint for Association {
             ("messages_abandoned", counts.abandoned as f64),
             ("duplicates_received", counts.duplicates as f64),
         ];
-        EndpointReport { unit: self.config.chunk(), judged: self.verdicts, named }
+        EndpointReport {
+            unit: self.config.chunk(),
+            judged: self.verdicts,
+            named,
+            ..EndpointReport::default()
+        }
     }
 }
 

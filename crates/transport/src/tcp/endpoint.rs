@@ -47,6 +47,8 @@ impl Endpoint for Connection {
         Self::discards(self, now, body)
     }
     fn report(&self) -> EndpointReport {
-        EndpointReport { unit: self.config().mss, judged: self.sender.verdicts(), named: Vec::new() }
+        let unit = self.sender.config().mss;
+        let reduced = unit < self.config().mss;
+        EndpointReport { unit, reduced, judged: self.sender.verdicts(), named: Vec::new() }
     }
 }

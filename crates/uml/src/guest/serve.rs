@@ -298,6 +298,12 @@ impl Guest {
         let more = self.text.len().saturating_sub(TEXT);
         self.text.drain(..more);
         match cannot {
+            // `init.c` names a congestion control that the kernel lacks: a mistake of the scenario.
+            Some(what) if what.starts_with("using the congestion control ") => Err(Error::Asked {
+                what: format!("kernel `{}` refused {what}", self.name),
+                mend: "the kernel lacks it: name one that it has, such as `cubic`, or build a kernel with it"
+                    .to_owned(),
+            }),
             Some(what) => Err(self.fault(format!("its first process cannot go on: {what}"))),
             None => Ok(()),
         }

@@ -175,6 +175,10 @@ pub(crate) fn rough(seconds: f64) -> String {
 }
 
 fn link_words(model: &Model, link: &Link) -> String {
+    // A bearer has its own rate, delays and buffers.
+    if link.bearer.is_some() {
+        return channel::pieces(link, model).join(", ");
+    }
     let rate = match &link.rate {
         LinkRate::Unlimited => "unlimited rate".to_owned(),
         LinkRate::Constant(rate) => rate_words(*rate),

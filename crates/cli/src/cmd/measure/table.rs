@@ -23,7 +23,8 @@ fn rows(tested: &TestResults) -> Vec<Vec<String>> {
         let (unit, scale) = unit(m);
         let words = m.name.trim_end_matches("_bps").trim_end_matches("_s").trim_end_matches("_bytes");
         let head = if unit.is_empty() { words.to_owned() } else { format!("{words} [{unit}]") };
-        let number = |x: f64| digits(x * scale);
+        let bound = if m.at_least { ">= " } else { "" };
+        let number = |x: f64| format!("{bound}{}", digits(x * scale));
         let mean = match m.summary.ci95.filter(|[low, high]| low < high) {
             Some([low, high]) => {
                 format!("{} ± {}", number(m.summary.mean), digits((high - low) / 2.0 * scale))
@@ -142,8 +143,9 @@ fn choice(paused: &Paused) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{choice, digits};
-    use measure::summary::Paused;
+    use super::{choice, digits, rows};
+    use measure::summary::{Measured, Paused, TestResults};
+    use results::Summary;
 
     /// SC-08: recommendation for a measured path with delay spikes.
     #[test]
@@ -156,6 +158,33 @@ mod tests {
         assert!(paused(Some(true), 384e3, 60.0).contains("recommends Reno"));
         assert!(paused(Some(true), 30e3, 40.0).contains("looked at no path like this"));
         assert!(paused(None, 30e3, 60.0).contains("leave open whether data were lost"));
+    }
+
+    /// A buffer that was not full is larger than its estimate.
+    #[test]
+    fn a_lower_bound_is_shown_as_one() {
+        let buffer = |at_least| {
+            let values = [15_090.0, 15_090.0];
+            let metric = Measured {
+                name: "buffer_bytes",
+                summary: Summary::of(&values).unwrap(),
+                min: values[0],
+                max: values[1],
+                at_least,
+            };
+            rows(&TestResults {
+                name: "buffer down".to_owned(),
+                planned: 2,
+                done: 2,
+                broken: 0,
+                metrics: vec![metric],
+                heavy: None,
+                paused: None,
+                alternates: None,
+            })
+        };
+        assert_eq!(buffer(true)[0][3..], [">= 15.09", ">= 15.09", ">= 15.09", ">= 15.09"]);
+        assert_eq!(buffer(false)[0][3], "15.09");
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub(crate) struct ExpectationResult {
     /// Measured statistic; `None` if no repetition has a value.
     pub(crate) measured: Option<f64>,
     pub(crate) holds: bool,
+    /// Unit of the statistic; empty for counts and ratios.
+    pub(crate) unit: String,
 }
 
 /// Evaluates the expectations of a cell.
@@ -48,6 +50,10 @@ pub(crate) fn judge(model: &Model, header: &Header, summary: &CellSummary) -> Ve
             params: summary.cell.params.clone(),
             expectation: expectation.clone(),
             measured,
+            unit: match (expectation.statistic, header.column(&expectation.metric)) {
+                (Statistic::N, _) | (_, None) => String::new(),
+                (_, Some(column)) => header.columns[column].unit.clone(),
+            },
             holds: measured.is_some_and(|x| expectation.holds(x)),
         }
     };
@@ -88,13 +94,14 @@ impl ExpectationResult {
     /// Sentence with expected value, measured value, and cell.
     pub(crate) fn sentence(&self) -> String {
         let Expectation { key, comparison, bound, .. } = &self.expectation;
+        let number = |x: f64| format!("{} {}", digits(x), self.unit).trim_end().to_owned();
         let measured = match self.measured {
-            Some(x) => format!("it is {}", digits(x)),
+            Some(x) => format!("it is {}", number(x)),
             None => "no repetition gave this number".to_owned(),
         };
         let place = labels::cell(&self.params);
         let place = if place.is_empty() { place } else { format!(" ({place})") };
-        format!("{key} {} {}: {measured}{place}", comparison.name(), digits(*bound))
+        format!("{key} {} {}: {measured}{place}", comparison.name(), number(*bound))
     }
 
     /// JSON of the result.

@@ -81,7 +81,8 @@ pub(crate) struct Args {
     /// axis
     #[arg(long)]
     pub(crate) report: bool,
-    /// Write packet captures of repetitions into the folder, at every host and both sides of every link
+    /// Write packet captures of repetitions into the folder, at every host and both sides of every link; of real
+    /// kernels only at their two ends, without the fates of packets
     #[arg(long, value_name = "REPS", num_args = 0..=1, require_equals = true, default_missing_value = "0",
           value_parser = crate::player::captures::Repetitions::parse)]
     pub(crate) pcap: Option<crate::player::captures::Repetitions>,
@@ -144,7 +145,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     if let (Some(stage), Some(kept)) = (&mut stage, &kept) {
         stage.keep_in(kept.folder.path());
     }
-    let stop = interrupt::watch(console);
+    let stop = interrupt::watch_run(console, kept.is_some());
     let player = stage.as_ref().map(|stage| stage as &dyn RepetitionPlayer);
     let player = player.or(processes.as_ref().map(|processes| processes as &dyn RepetitionPlayer));
     let run = |with: &mut dyn FnMut(&SweepControl<'_>) -> Result<(), SweepError>| {

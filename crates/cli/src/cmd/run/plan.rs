@@ -94,6 +94,7 @@ impl Plan {
             input,
             place,
         };
+        plan.keeps_all()?;
         numbers::check(&plan.choice, std::iter::once(plan.input.scenario.first()))?;
         let model = plan.input.scenario.first();
         if let Some(node) = model.nodes.iter().find(|node| node.wire.is_some()) {
@@ -113,6 +114,27 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Refuses to continue a run with fewer repetitions than its folder holds: the table of the shorter run would
+    /// not be that of the record.
+    fn keeps_all(&self) -> Result<(), Failure> {
+        let ResultPlace::Resumed(path, record) = &self.place else { return Ok(()) };
+        if self.repetitions >= record.repetitions {
+            return Ok(());
+        }
+        let held = results::folder::repetitions_held(path)?;
+        if held <= u64::from(self.repetitions) {
+            return Ok(());
+        }
+        Err(Failure::usage(
+            format!(
+                "`{}` holds up to {held} repetitions of a cell, and --reps asks for {}",
+                path.display(),
+                self.repetitions
+            ),
+            format!("give --reps {held} or more, or run the scenario with --out and another folder"),
+        ))
+    }
+
     fn check(&self, args: &Args) -> Result<(), Failure> {
         if self.report && matches!(self.place, ResultPlace::None) {
             return Err(Failure::usage("a report needs a run folder", "leave out --no-out"));
@@ -122,6 +144,12 @@ impl Plan {
                 "captures and other files of repetitions need a run folder",
                 "leave out --no-out",
             ));
+        }
+        if let ResultPlace::New(path) = &self.place
+            && path.is_file()
+        {
+            let message = format!("--out names the file `{}`", path.display());
+            return Err(Failure::usage(message, "give a folder, new or without a run"));
         }
         self.wanted.check(self.repetitions)?;
         let recorded = self.wanted.events.is_some() || self.wanted.series.is_some();
