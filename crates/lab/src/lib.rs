@@ -2,6 +2,7 @@
 //! reproduction of published experiments.
 
 pub mod capture;
+mod closures;
 pub mod detail;
 pub mod dictionary;
 pub mod forecast;

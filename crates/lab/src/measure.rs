@@ -2,6 +2,7 @@
 //!
 //! Metrics have the names of the scenario's expectations.
 
+use crate::closures::GateClosures;
 use base::rng::Seed;
 use base::truth::{Cause, Ledger, Retransmission};
 use base::{Span, Time};
@@ -10,7 +11,7 @@ use path::ElementId;
 use path::firewall::Firewall;
 use path::meter::Meter;
 use results::row::{Column, Combine};
-use scenario::build::{World, closures, path_numbers};
+use scenario::build::{World, path_numbers};
 use scenario::metric::{Metric, Unit};
 use scenario::model::Model;
 use std::collections::BTreeSet;
@@ -59,8 +60,9 @@ pub fn columns() -> Vec<Column> {
 /// Metrics of every flow of a finished run.
 pub fn flows(model: &Model, world: &World, repetition: u64, limit: Time) -> Vec<FlowMeasures> {
     let seed = Seed { seed: model.run.seed, repetition };
+    let gates = GateClosures::new(model, seed, world.network.now());
     let mut all: Vec<FlowMeasures> =
-        (0..model.flows.len()).map(|i| flow(model, world, i, seed, limit)).collect();
+        (0..model.flows.len()).map(|i| flow(model, world, i, &gates, limit)).collect();
     charge(model, world, &mut all);
     firewalls(model, world, &mut all);
     let rates: Vec<f64> = all.iter().filter_map(|f| f.get(Metric::Throughput)).collect();
@@ -184,10 +186,9 @@ fn unneeded_carried(verdicts: &[Retransmission], ledgers: &[&Ledger]) -> usize {
 }
 
 /// Longest interval of `silences`, without the time in which a gate was closed.
-pub(crate) fn longest_silence(model: &Model, silences: &[(Time, Time)], seed: Seed) -> Span {
+fn longest_silence(gates: &GateClosures<'_>, silences: &[(Time, Time)]) -> Span {
     let Some(&(_, end)) = silences.last() else { return Span::ZERO };
-    let mut closed: Vec<(Time, Time)> =
-        closures(model, seed, end).into_iter().map(|(_, from, until)| (from, until)).collect();
+    let mut closed: Vec<(Time, Time)> = gates.before(end).collect();
     closed.sort_unstable();
     let open_part = |&(from, until): &(Time, Time)| {
         let mut open = Span::ZERO;
@@ -244,11 +245,8 @@ impl Counted<'_> {
     }
 
     /// Number of gate closures while the workload ran.
-    pub(crate) fn gate_closures(&self, model: &Model, seed: Seed, end: Time) -> f64 {
-        if model.gates.is_empty() {
-            return 0.0;
-        }
-        closures(model, seed, end).iter().filter(|c| c.1 >= self.start).count() as f64
+    pub(crate) fn gate_closures(&self, gates: &GateClosures<'_>, end: Time) -> f64 {
+        gates.before(end).filter(|c| c.0 >= self.start).count() as f64
     }
 
     /// Counters of data that arrived after their deadline; `again` is the number of unneeded retransmissions.
@@ -269,20 +267,20 @@ impl Counted<'_> {
     }
 }
 
-fn flow(model: &Model, world: &World, index: usize, seed: Seed, limit: Time) -> FlowMeasures {
+fn flow(model: &Model, world: &World, index: usize, gates: &GateClosures<'_>, limit: Time) -> FlowMeasures {
     let Some(counted) = Counted::of(model, world, index, limit) else {
         return FlowMeasures { values: vec![None; Metric::ALL.len()] };
     };
     let flow = &model.flows[index];
     match flow.app.bulk() {
-        Some((bytes, _)) => bulk(model, &counted, bytes, seed),
-        None => crate::workload::measure(model, flow, &counted, seed),
+        Some((bytes, _)) => bulk(&counted, bytes, gates),
+        None => crate::workload::measure(flow, &counted, gates),
     }
 }
 
 /// Measures a bulk flow over any transport. Metrics of the retransmission timer are absent if the timer
 /// cannot be seen from outside.
-fn bulk(model: &Model, counted: &Counted<'_>, bytes: Option<u64>, seed: Seed) -> FlowMeasures {
+fn bulk(counted: &Counted<'_>, bytes: Option<u64>, gates: &GateClosures<'_>) -> FlowMeasures {
     let Counted { from, to, ledgers, start, now } = counted;
     let (start, now) = (*start, *now);
     let unit = f64::from(from.unit);
@@ -335,8 +333,8 @@ fn bulk(model: &Model, counted: &Counted<'_>, bytes: Option<u64>, seed: Seed) ->
         Metric::TimeoutsJudgedGenuine => judged(|v| v.genuine_timeouts),
         Metric::FastRetransmitsJudgedSpurious => judged(|v| v.spurious_fast),
         Metric::OutstandingAtTimeout => from.first_timeout_flight.map(|b| (b as f64 / unit).ceil()),
-        Metric::LongestSilence => Some(longest_silence(model, &from.silences, seed).as_secs_f64()),
-        Metric::GateClosures => Some(counted.gate_closures(model, seed, end)),
+        Metric::LongestSilence => Some(longest_silence(gates, &from.silences).as_secs_f64()),
+        Metric::GateClosures => Some(counted.gate_closures(gates, end)),
         Metric::PacketsDropped => Some(dropped as f64),
         Metric::SegmentsDropped => Some(data_dropped as f64),
         Metric::QueueDelay => ratio(ledger.queue_delay_ns as f64 / 1e9, data_sent),

@@ -3,12 +3,12 @@
 //!
 //! Counters of segments are sums over both directions, because both can carry data.
 
+use crate::closures::GateClosures;
 use crate::measure::{Counted, FlowMeasures, Tally};
-use base::rng::Seed;
 use base::truth::Ledger;
 use base::{Span, Time};
 use scenario::metric::Metric;
-use scenario::model::{App, Flow, Model, Transport};
+use scenario::model::{App, Flow, Transport};
 use transport::app::stats::{AppStats, mean_s, quantile_s};
 use transport::tcp::sender::Verdicts;
 
@@ -82,7 +82,7 @@ impl View<'_> {
 
 /// Metrics of a flow of requests, pages or messages over any transport. Datagrams are never retransmitted.
 /// Metrics of the retransmission timer are absent if the timer cannot be seen from outside.
-pub(crate) fn measure(model: &Model, flow: &Flow, counted: &Counted<'_>, seed: Seed) -> FlowMeasures {
+pub(crate) fn measure(flow: &Flow, counted: &Counted<'_>, gates: &GateClosures<'_>) -> FlowMeasures {
     let Counted { from, to, ledgers, start, now } = counted;
     let (Some(from_saw), Some(to_saw)) = (&from.stats, &to.stats) else {
         return FlowMeasures { values: vec![None; Metric::ALL.len()] };
@@ -114,7 +114,7 @@ pub(crate) fn measure(model: &Model, flow: &Flow, counted: &Counted<'_>, seed: S
         end,
         sent,
         first: (!datagrams).then_some(sent - again),
-        gate_closures: counted.gate_closures(model, seed, end),
+        gate_closures: counted.gate_closures(gates, end),
     };
     let timers = from.judged.is_some() && to.judged.is_some();
     let seen = |count: u64| timers.then_some(count as f64);
