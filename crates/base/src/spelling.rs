@@ -1,4 +1,4 @@
-//! The nearest allowed word of an unknown word, by edit distance.
+//! Spelling suggestion: the nearest allowed word of an unknown word, by edit distance.
 
 /// Damerau-Levenshtein distance with adjacent transpositions; `None` above `most`.
 fn distance(a: &[char], b: &[char], most: usize) -> Option<usize> {

@@ -28,6 +28,7 @@ pub fn shape(name: &str, n: u64) -> Option<Result<Scenario, Diagnostics>> {
         format!("[[flow]]\nname = \"{name}\"\nfrom = \"s\"\nto = \"r\"\napp = {{ {app} }}\n")
     };
     let bulk = |segments: u64| format!("bulk = {{ bytes = \"{} B\" }}", segments * 1460);
+    let queue = "queue = { drop-tail = { limit = \"50 packets\" } }";
     let seconds = |x: f64| format!("[run]\nlimit = \"{x} s\"\n");
     let body = match name {
         "bulk" => hop(fast) + &flow("f", &bulk(n)),
@@ -85,17 +86,19 @@ pub fn shape(name: &str, n: u64) -> Option<Result<Scenario, Diagnostics>> {
                 .replace("app =", "transport = \"udp\"\napp =")
         }
         "fragments" | "carried" => {
-            let atp = match name {
-                "fragments" => "control = \"none\"",
-                _ => "carrier = \"dccp\"",
+            let (atp, queue) = match name {
+                "fragments" => ("control = \"none\"", ""),
+                _ => ("carrier = \"dccp\"", queue),
             };
-            hop(fast)
+            hop(&format!("{fast}\n{queue}"))
                 + &flow("f", &format!("bulk = {{ bytes = \"{} B\" }}", n * 11)).replace(
                     "app =",
-                    &format!("transport = {{ atp = {{ {atp}, payload = \"11 B\" }} }}\napp ="),
+                    &format!(
+                        "transport = {{ atp = {{ {atp}, payload = \"11 B\", buffer = \"8 kB\" }} }}\napp ="
+                    ),
                 )
         }
-        "lifetimes" => hop("rate = \"1 Mbit/s\"\ndelay = \"50 ms\"")
+        "lifetimes" => hop(&format!("rate = \"1 Mbit/s\"\ndelay = \"50 ms\"\n{queue}"))
             + &flow("f", &format!("cbr = {{ rate = \"100 Mbit/s\", packet = \"100 B\", count = {n} }}"))
                 .replace(
                     "app =",

@@ -93,7 +93,7 @@ mod tests {
             let (mut short, mut long) = (0, 0);
             for i in 0..20_000_u64 {
                 let draw = mix(i);
-                let reach = if i / 1000 % 2 == 0 { window.min(40) } else { window };
+                let reach = if (i / 1000).is_multiple_of(2) { window.min(40) } else { window };
                 let bsn = receiver.vq() + (draw >> 8) as u32 % reach;
                 receiver.take(bsn, BlockPart::Whole, draw % 500 == 0);
                 let (packed, report) = (PackedReport::of(&receiver), receiver.report());
