@@ -124,6 +124,22 @@ fn a_lost_forward_tsn_is_sent_again_while_data_flow() {
     }
 }
 
+/// The messages of a lossless path of which a short lifetime runs out before the association can send.
+#[test]
+fn messages_that_expire_before_the_first_data_are_counted() {
+    for name in ["rfc9260", "ns2-2.35", "linux-6.x"] {
+        let config = Config::profile(name).expect("a profile");
+        let way = Way::of(640_000, Span::from_millis(100));
+        let manner = Manner { lifetime: Some(Span::from_millis(150)), ..Manner::default() };
+        let (from, to, l) = play(&config, way, manner, 160.0, 100);
+        let counts = l.sender().counts();
+        let delivered = to.delays.len() as u64;
+        println!("{name}: sent {}, delivered {delivered}, {counts:?}", from.sent);
+        assert!(counts.expired > 0 && delivered < from.sent, "{name}: {counts:?}");
+        assert_eq!(delivered + counts.expired + counts.abandoned, from.sent, "{name}");
+    }
+}
+
 #[test]
 fn without_forward_tsn_what_was_begun_is_delivered() {
     let config = Config { forward_tsn: false, ..Config::default() };
