@@ -102,6 +102,44 @@ fn messages_of_limited_use_are_given_up_and_those_behind_them_delivered() {
     assert_eq!((l.network.bodies(), l.network.packets_inside()), (0, 0));
 }
 
+/// A FORWARD TSN that is lost would otherwise wait for T3-rtx, which every SACK restarts while data flow.
+#[test]
+fn a_lost_forward_tsn_is_sent_again_while_data_flow() {
+    let way = Way { loss: 0.05, ..Way::of(128_000, Span::from_millis(100)) };
+    let manner = Manner { lifetime: Some(Span::from_millis(300)), ..Manner::default() };
+    for name in ["rfc9260", "linux-6.x"] {
+        let config = Config::profile(name).expect("a profile");
+        let (from, to, l) = play(&config, way.clone(), manner, 160.0, 1500);
+        let longest = to.delays.iter().max().expect("messages arrived");
+        let counts = l.sender().counts();
+        println!(
+            "{name}: delivered {}, abandoned {}, longest {longest:?}",
+            to.delays.len(),
+            counts.abandoned
+        );
+        assert!(counts.abandoned > 0 && from.sent == 1500, "{counts:?}");
+        // A message behind a gap waits for the FORWARD TSN: a lifetime and some round trips of 0.25 s.
+        assert!(longest.as_secs_f64() < 1.5, "{name}: {longest:?}");
+        assert!(to.delays.len() > 1400, "{name}: {}", to.delays.len());
+    }
+}
+
+/// The messages of a lossless path of which a short lifetime runs out before the association can send.
+#[test]
+fn messages_that_expire_before_the_first_data_are_counted() {
+    for name in ["rfc9260", "ns2-2.35", "linux-6.x"] {
+        let config = Config::profile(name).expect("a profile");
+        let way = Way::of(640_000, Span::from_millis(100));
+        let manner = Manner { lifetime: Some(Span::from_millis(150)), ..Manner::default() };
+        let (from, to, l) = play(&config, way, manner, 160.0, 100);
+        let counts = l.sender().counts();
+        let delivered = to.delays.len() as u64;
+        println!("{name}: sent {}, delivered {delivered}, {counts:?}", from.sent);
+        assert!(counts.expired > 0 && delivered < from.sent, "{name}: {counts:?}");
+        assert_eq!(delivered + counts.expired + counts.abandoned, from.sent, "{name}");
+    }
+}
+
 #[test]
 fn without_forward_tsn_what_was_begun_is_delivered() {
     let config = Config { forward_tsn: false, ..Config::default() };

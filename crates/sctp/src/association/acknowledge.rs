@@ -65,9 +65,9 @@ impl Association {
         self.peer.window = u64::from(sack.window).saturating_sub(outstanding);
         self.peer.closed = sack.window == 0;
         self.advance();
-        if self.advanced > self.una && newly.advanced {
-            self.queue_forward();
-        }
+        //= RFC 3758 section 3.5, C3: each SACK below the Advanced.Peer.Ack.Point is answered with a FORWARD TSN
+        // One that was lost is thus sent again while data flow, when each SACK restarts T3-rtx.
+        self.queue_forward();
         if acked > 0 {
             self.choose_path();
             self.record_window(io, usize::from(self.data_path));

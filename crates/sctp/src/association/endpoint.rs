@@ -118,7 +118,7 @@ impl Endpoint for Association {
         let named = vec![
             ("heartbeats", counts.heartbeats as f64),
             ("failovers", counts.failovers as f64),
-            ("messages_abandoned", counts.abandoned as f64),
+            ("messages_abandoned", (counts.abandoned + counts.expired) as f64),
             ("duplicates_received", counts.duplicates as f64),
         ];
         EndpointReport {

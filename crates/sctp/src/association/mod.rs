@@ -144,8 +144,10 @@ pub struct Counts {
     pub sacks: u64,
     /// Duplicate chunks received.
     pub duplicates: u64,
-    /// Messages abandoned.
+    /// Messages abandoned after something of them was sent.
     pub abandoned: u64,
+    /// Messages whose lifetime expired before anything of them was sent.
+    pub expired: u64,
     /// Packets discarded for a wrong verification tag.
     pub wrong_tags: u64,
     /// Fast retransmits after missing reports.

@@ -11,8 +11,11 @@ use transport::app::message::{MessageEvent, MessageId};
 impl Association {
     /// Abandons expired messages. Without FORWARD TSN at both ends, only messages of which nothing was sent.
     pub(super) fn abandon_expired(&mut self, now: Time) {
-        let events = &mut self.events;
-        self.outbound.expire(now, |id| events.push_back(MessageEvent::Expired(id)));
+        let (events, counts) = (&mut self.events, &mut self.counts);
+        self.outbound.expire(now, |id| {
+            counts.expired += 1;
+            events.push_back(MessageEvent::Expired(id));
+        });
         if !self.peer.forward_tsn || !self.sent.iter().any(|sent| sent.message.is_some()) {
             return;
         }

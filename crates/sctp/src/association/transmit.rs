@@ -52,8 +52,11 @@ impl Association {
     /// Sends all data that cwnd and rwnd allow, then control chunks.
     pub(super) fn flush(&mut self, io: &mut Io<'_, Packet>) {
         self.fit_chunks();
-        if self.may_send() {
+        // Also while the primary path is not confirmed or after a shutdown began: `earliest` asks to be woken then.
+        if self.associated() {
             self.abandon_expired(io.now);
+        }
+        if self.may_send() {
             let limits: Vec<u64> = self.paths.iter().map(|path| self.limit(path)).collect();
             let mut new_packets =
                 if self.config.burst == Burst::Packets { self.config.max_burst } else { u32::MAX };
