@@ -95,7 +95,7 @@ mod tests {
                 let draw = mix(i);
                 let reach = if (i / 1000).is_multiple_of(2) { window.min(40) } else { window };
                 let bsn = receiver.vq() + (draw >> 8) as u32 % reach;
-                receiver.take(bsn, BlockPart::Whole, draw % 500 == 0);
+                receiver.take(bsn, BlockPart::Whole, draw.is_multiple_of(500));
                 let (packed, report) = (PackedReport::of(&receiver), receiver.report());
                 match packed.bitmap {
                     Bitmap::Short(..) => short += 1,
