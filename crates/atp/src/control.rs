@@ -257,9 +257,10 @@ impl Control {
             Control::None => Time::ZERO,
         }
     }
-    /// Records that a fragment is sent.
-    pub fn on_send(&mut self, now: Time, more: bool) {
+    /// Records that a fragment is sent; `bytes` with its headers.
+    pub fn on_send(&mut self, now: Time, bytes: u32, more: bool) {
         if let Control::Tfrc(sender) = self {
+            sender.on_size(bytes);
             sender.on_send(now, more);
         }
         if let Control::Carrier { open } = self {

@@ -58,6 +58,8 @@ pub struct AtpEnd {
     /// Smoothed rate of acknowledged data while some was outstanding, bytes per second, and the least round trip.
     delivery: Option<f64>,
     least_rtt: Span,
+    /// Least round trip of a transport below.
+    rtt_below: Span,
     broken: bool,
     /// RTCP participant of this endpoint; none without RTP reports.
     reporter: Option<Reporter>,
@@ -103,6 +105,7 @@ impl AtpEnd {
             closing: false,
             delivery: None,
             least_rtt: Span::FOREVER,
+            rtt_below: Span::FOREVER,
             broken: false,
             reporter: None,
             config,
@@ -258,7 +261,8 @@ impl AtpEnd {
                 ..bare
             };
             let more = self.sender.is_waiting();
-            self.control.on_send(io.now, more);
+            let header = HEADER + self.config.carrier.header() + self.config.option;
+            self.control.on_send(io.now, next.bytes + header, more);
             let lives = self.life(io.now, next.deadline);
             self.emit(io, packet, next.cause, lives);
             if self.rto.deadline().is_never() {

@@ -151,6 +151,10 @@ impl OverDccp {
             if !open {
                 break;
             }
+            let rtt = self.dccp.rtt();
+            if !rtt.is_zero() {
+                self.atp.on_round_trip_below(rtt);
+            }
             self.with_atp(io, |atp, io| atp.transmit(io));
             if self.above.is_empty() {
                 break;

@@ -51,7 +51,7 @@ const GROUPS: &[Group] = &[
             ),
             (
                 M::LongestSilence,
-                "longest time in which the sender sent no data although it was not done, without the time of closed gates; silences of up to 1 s are not looked at. Bulk data only",
+                "longest time in which the sender sent no data although it was not done, without the times in which each of its network paths has a closed gate; silences of up to 1 s are not looked at. Bulk data only",
                 "idle time after a spike",
             ),
             (

@@ -13,7 +13,7 @@ use path::meter::Meter;
 use results::row::{Column, Combine};
 use scenario::build::{World, path_numbers};
 use scenario::metric::{Metric, Unit};
-use scenario::model::Model;
+use scenario::model::{Flow, Model};
 use std::collections::BTreeSet;
 use transport::tcp::sender::Verdicts;
 
@@ -185,11 +185,10 @@ fn unneeded_carried(verdicts: &[Retransmission], ledgers: &[&Ledger]) -> usize {
     verdicts.iter().filter(|v| v.unneeded && !queued.contains(&v.ordinal)).count()
 }
 
-/// Longest interval of `silences`, without the time in which a gate was closed.
-fn longest_silence(gates: &GateClosures<'_>, silences: &[(Time, Time)]) -> Span {
+/// Longest interval of `silences`, without the time in which each network path of the flow had a closed gate.
+fn longest_silence(gates: &GateClosures<'_>, flow: &Flow, silences: &[(Time, Time)]) -> Span {
     let Some(&(_, end)) = silences.last() else { return Span::ZERO };
-    let mut closed: Vec<(Time, Time)> = gates.before(end).collect();
-    closed.sort_unstable();
+    let closed = gates.shut(flow, end);
     let open_part = |&(from, until): &(Time, Time)| {
         let mut open = Span::ZERO;
         let mut at = from;
@@ -273,14 +272,14 @@ fn flow(model: &Model, world: &World, index: usize, gates: &GateClosures<'_>, li
     };
     let flow = &model.flows[index];
     match flow.app.bulk() {
-        Some((bytes, _)) => bulk(&counted, bytes, gates),
+        Some((bytes, _)) => bulk(flow, &counted, bytes, gates),
         None => crate::workload::measure(flow, &counted, gates),
     }
 }
 
 /// Measures a bulk flow over any transport. Metrics of the retransmission timer are absent if the timer
 /// cannot be seen from outside.
-fn bulk(counted: &Counted<'_>, bytes: Option<u64>, gates: &GateClosures<'_>) -> FlowMeasures {
+fn bulk(flow: &Flow, counted: &Counted<'_>, bytes: Option<u64>, gates: &GateClosures<'_>) -> FlowMeasures {
     let Counted { from, to, ledgers, start, now } = counted;
     let (start, now) = (*start, *now);
     let unit = f64::from(from.unit);
@@ -333,7 +332,7 @@ fn bulk(counted: &Counted<'_>, bytes: Option<u64>, gates: &GateClosures<'_>) -> 
         Metric::TimeoutsJudgedGenuine => judged(|v| v.genuine_timeouts),
         Metric::FastRetransmitsJudgedSpurious => judged(|v| v.spurious_fast),
         Metric::OutstandingAtTimeout => from.first_timeout_flight.map(|b| (b as f64 / unit).ceil()),
-        Metric::LongestSilence => Some(longest_silence(gates, &from.silences).as_secs_f64()),
+        Metric::LongestSilence => Some(longest_silence(gates, flow, &from.silences).as_secs_f64()),
         Metric::GateClosures => Some(counted.gate_closures(gates, end)),
         Metric::PacketsDropped => Some(dropped as f64),
         Metric::SegmentsDropped => Some(data_dropped as f64),

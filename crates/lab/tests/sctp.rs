@@ -11,6 +11,11 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 fn model(flow: &str) -> Model {
+    model_with(flow, &[])
+}
+
+/// The model of a flow, with parts of the scenario's text replaced.
+fn model_with(flow: &str, parts: &[(&str, &str)]) -> Model {
     let text = format!(
         r#"
         williwaw = 1
@@ -40,6 +45,7 @@ fn model(flow: &str) -> Model {
         limit = "600 s"
         "#
     );
+    let text = parts.iter().fold(text, |text, (old, new)| text.replacen(old, new, 1));
     scenario::read("sctp.toml", text.as_bytes(), &scenario::NoFiles).unwrap().first().clone()
 }
 
@@ -66,6 +72,26 @@ fn every_workload_ends_over_one_path_and_over_two() {
         );
         assert_eq!(get(&pages, Metric::Pages), Some(3.0));
     }
+}
+
+/// SC-05: silences before a failover count, since a gate of one network path does not stop the other. Over this path alone the time
+/// of the gate is left out: what remains is at most the last timeout.
+#[test]
+fn silences_before_a_failover_count() {
+    let silence = |paths: &str| {
+        let flow = format!(
+            "{paths}\napp = {{ bulk = {{ bytes = \"2 MB\" }} }}\ntransport = {{ sctp = {{ path-max-retransmissions = 2 }} }}"
+        );
+        let gate =
+            "[[hop.gate]]\nname = \"out\"\nstart = \"5 s\"\nlasts = \"20 s\"\nmode = \"drop\"\n[[hop.loss]]";
+        let model = model_with(&flow, &[("[[hop.loss]]", gate)]);
+        get(&model, Metric::LongestSilence).unwrap()
+    };
+    let (over_two, alone) = (silence("other-routes = [[\"wifi\"]]"), silence(""));
+    println!("longest silence over two paths {over_two:.3} s, over one {alone:.3} s");
+    // Timeouts of at least 1 s double: 1, 2 and 4 s before the path counts as lost.
+    assert!((3.0..10.0).contains(&over_two), "{over_two}");
+    assert!(alone < 20.0, "{alone}");
 }
 
 /// Tshark reads every packet without complaint, and its CRC32c is right.

@@ -10,15 +10,20 @@ fn columns() -> Option<usize> {
     std::env::var("COLUMNS").ok()?.trim().parse().ok().filter(|columns| (20..=1000).contains(columns))
 }
 
+/// Columns of a terminal; `None` elsewhere, and where they are unknown. A terminal may know its columns and no rows.
+fn columns_of(stream: impl std::os::fd::AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
 /// Columns of stdout: `COLUMNS`, or the width of its terminal; `None` without either.
 pub(crate) fn width_of_stdout() -> Option<usize> {
-    columns().or_else(|| terminal_size::terminal_size_of(std::io::stdout()).map(|(w, _)| usize::from(w.0)))
+    columns().or_else(|| columns_of(std::io::stdout()))
 }
 
 /// Columns of stderr: `COLUMNS`, or the width of its terminal; 100 without either.
 pub(crate) fn width_of_stderr() -> usize {
-    let terminal = || terminal_size::terminal_size_of(std::io::stderr()).map(|(w, _)| usize::from(w.0));
-    columns().or_else(terminal).unwrap_or(100)
+    columns().or_else(|| columns_of(std::io::stderr())).unwrap_or(100)
 }
 
 /// Path in an environment variable; `None` if it is unset or empty.

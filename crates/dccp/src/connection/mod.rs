@@ -160,6 +160,10 @@ impl Connection {
     pub fn state(&self) -> State {
         self.state
     }
+    /// Round-trip time of the sending half-connection; zero before the first sample.
+    pub fn rtt(&self) -> Span {
+        self.sending.rtt()
+    }
     /// Packet counters.
     pub fn counters(&self) -> Counters {
         self.counters
