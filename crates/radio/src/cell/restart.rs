@@ -3,7 +3,7 @@
 //! An element that restarts loses what it holds, and the mobiles of the cell have no service through it until it works
 //! again. The PCU loses all TBFs and its queues, the BSC loses the TBFs and what the PCU loses if that is a part of
 //! it, the SGSN loses its queues and contexts. Uplink data that wait in the terminal stay there. Trace
-//! events name the element: [`CellStep::PcuRestart`], and likewise for BSC and SGSN.
+//! events name the element: [`CellStep::PcuRestart`], `BscRestart` and `SgsnRestart`.
 
 use super::config::{NetworkElement, PcuSite, Restart, RestartTimes};
 use super::user::User;
