@@ -113,6 +113,22 @@ fn an_interrupt_keeps_what_is_finished() {
     assert!(document["tests"][0]["repetitions"]["done"].as_u64().unwrap() > 1);
 }
 
+/// WL-14: a modem that is missing is one error with its remedy, and leaves no file; its speed alone is none.
+#[test]
+fn wl_14_a_missing_modem_is_one_error() {
+    let desk = Desk::new();
+    let client = |more: &[&str]| desk.run(&[&["measure", "client", "127.0.0.1:1", "--echo"], more].concat());
+    let out = client(&["--modem", "missing"]);
+    assert_eq!(out.code, 3, "{}", out.err);
+    assert!(
+        out.err.contains("cannot open the modem `missing`") && out.err.contains("ls /dev/tty"),
+        "{}",
+        out.err
+    );
+    assert!(!desk.path("measure-1.jsonl").exists());
+    assert_eq!(client(&["--modem-speed", "115200"]).code, 2);
+}
+
 /// A link that the tool sets up and releases, and how long that took (WL-07).
 #[test]
 fn commands_before_and_after_are_timed_and_kept() {

@@ -3,8 +3,8 @@
 //!
 //! The measurements of 2001 distinguish handover failure, air interface and remote equipment (feature WL-14). Routes and
 //! links show a change of interface, as in a vertical handover. Within one interface a failed handover and a bad air
-//! interface are both silence. The equipment can tell them apart (cause of the last release, `AT+CEER` of 3GPP
-//! TS 27.007): a command of the user may query it.
+//! interface are both silence. The modem tells them apart: its result codes are read ([`crate::modem`]), or a command of
+//! the user queries it (cause of the last release, `AT+CEER` of 3GPP TS 27.007).
 
 use base::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -28,11 +28,11 @@ pub enum Cause {
     AddressChange,
     /// The peer, or equipment on its behalf, closed or refused the connection.
     RemoteEquipment,
-    /// Reported by the equipment: a handover failed.
+    /// Reported by the equipment: at a change of cell.
     Handover,
     /// Reported by the equipment: the radio link failed.
     AirInterface,
-    /// Reported by the equipment: an element of the network restarted.
+    /// Reported by the equipment: an element of the network restarted, or the network ended or refused the session.
     NetworkSoftware,
 }
 
@@ -74,9 +74,9 @@ impl Cause {
             Cause::InterfaceChange => "the route moved to another interface",
             Cause::AddressChange => "this machine's address changed",
             Cause::RemoteEquipment => "by the other end",
-            Cause::Handover => "a change of cell failed",
+            Cause::Handover => "at a change of cell",
             Cause::AirInterface => "the radio link failed",
-            Cause::NetworkSoftware => "an element of the network restarted",
+            Cause::NetworkSoftware => "an element of the network restarted or ended the session",
         }
     }
 
@@ -177,6 +177,19 @@ pub(crate) fn beside_egress(
     }
 }
 
+/// Cause and evidence with what the modem shows. What the command of the user or the peer said stays, and so does another
+/// interface.
+pub(crate) fn beside_modem(
+    (cause, evidence): (Cause, String),
+    account: Option<&str>,
+    shown: Option<(Cause, String)>,
+) -> (Cause, String) {
+    let Some((found, more)) = shown else { return (cause, evidence) };
+    let open = matches!(cause, Cause::Path | Cause::Unknown | Cause::LocalLink | Cause::AddressChange);
+    let decided = account.and_then(Cause::named).is_some() || !open;
+    (if decided { cause } else { found }, format!("{evidence}; {more}"))
+}
+
 /// Checks that a route to an address exists; no datagram is sent.
 fn way_to(server: SocketAddr) -> io::Result<()> {
     let any =
@@ -223,6 +236,25 @@ mod tests {
         assert_eq!(with(Cause::RemoteEquipment, None).0, Cause::RemoteEquipment);
         assert_eq!(with(Cause::Path, Some("path")).0, Cause::Path);
         let none = beside_egress((Cause::Path, "silence".to_owned()), None, None);
+        assert_eq!(none, (Cause::Path, "silence".to_owned()));
+    }
+
+    /// WL-14: the modem explains silence, a lost link and another address, and stands beside any other cause.
+    #[test]
+    fn wl_14_the_modem_explains_silence_and_a_lost_link() {
+        let with = |cause, account| {
+            let shown = Some((Cause::Handover, "cells".to_owned()));
+            beside_modem((cause, "silence".to_owned()), account, shown)
+        };
+        let explained = (Cause::Handover, "silence; cells".to_owned());
+        for cause in [Cause::Path, Cause::Unknown, Cause::LocalLink, Cause::AddressChange] {
+            assert_eq!(with(cause, None), explained);
+        }
+        for cause in [Cause::RemoteEquipment, Cause::InterfaceChange] {
+            assert_eq!(with(cause, None), (cause, "silence; cells".to_owned()));
+        }
+        assert_eq!(with(Cause::AirInterface, Some("air-interface")).0, Cause::AirInterface);
+        let none = beside_modem((Cause::Path, "silence".to_owned()), None, None);
         assert_eq!(none, (Cause::Path, "silence".to_owned()));
     }
 }

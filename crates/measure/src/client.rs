@@ -11,6 +11,7 @@ use crate::entry::{Disconnection, End, Entry, Run, SCHEMA, StartEntry};
 use crate::flow::Pause;
 use crate::kernel::{self, InfoSampler, Kernel, Report};
 use crate::message::Job;
+use crate::modem::{ModemDevice, ModemPort};
 use crate::plan::{Plan, Test, span};
 use crate::probe::Probing;
 use crate::pump::{Disconnect, Pump};
@@ -37,6 +38,8 @@ pub struct Config {
     pub started: String,
     /// Capture file to create; it must not exist.
     pub capture: Option<PathBuf>,
+    /// Control port of the modem, read during the measurement.
+    pub modem: Option<ModemDevice>,
 }
 
 /// Receiver of log entries and progress of a measurement.
@@ -91,6 +94,7 @@ pub fn resolve(name: &str) -> Result<Vec<SocketAddr>, Error> {
 /// passed to the observer.
 pub fn measure(config: &Config, stop: &AtomicBool, listener: &dyn Observer) -> Result<bool, Error> {
     let clock = Clock::start();
+    let modem = config.modem.as_ref().map(|device| ModemPort::open(device, clock)).transpose()?;
     let (address, server_name) = reach(config, clock, stop)?;
     let recording = Recorder::open(config, address)?;
     let before = kernel::counters();
@@ -114,11 +118,19 @@ pub fn measure(config: &Config, stop: &AtomicBool, listener: &dyn Observer) -> R
         address,
         line,
         egress: &egress,
+        modem: modem.as_ref(),
         filler: filler(),
         done: 0,
     };
     let work = || all.steps().and_then(|done| all.last_words(done));
-    let (result, capture_missed) = recording.beside(|| egress.beside(work))?;
+    let tell = |event| listener.entry(&Entry::Modem(event));
+    let watched = || egress.beside(work);
+    let beside_modem = || match &modem {
+        Some(modem) => modem.beside(&tell, watched),
+        None => (watched(), Ok(())),
+    };
+    let ((result, told), capture_missed) = recording.beside(beside_modem)?;
+    let result = told.and(result);
     let complete = matches!(result, Ok(true));
     listener.entry(&Entry::End(End {
         t: clock.now().as_secs_f64(),
@@ -196,6 +208,7 @@ struct Measurement<'a> {
     address: SocketAddr,
     line: Connections<'a>,
     egress: &'a EgressWatch,
+    modem: Option<&'a ModemPort>,
     filler: Vec<u8>,
     done: u64,
 }
@@ -292,10 +305,15 @@ impl Measurement<'_> {
             attempts: 0,
         };
         let result = self.reconnect(t, &mut lost);
-        // The route may have moved since the loss.
-        let shown = self.egress.around(last.unwrap_or(t));
+        // The route may have moved since the loss, and the modem may be in another cell.
+        let last = last.unwrap_or(t);
+        let shown = self.egress.around(last);
         (lost.cause, lost.evidence) =
             cause::beside_egress((lost.cause, lost.evidence), lost.account.as_deref(), shown);
+        let until = self.clock.now().as_secs_f64();
+        let shown = self.modem.and_then(|modem| modem.around(last.as_secs_f64(), until));
+        (lost.cause, lost.evidence) =
+            cause::beside_modem((lost.cause, lost.evidence), lost.account.as_deref(), shown);
         self.listener.entry(&Entry::Disconnection(lost))?;
         result
     }

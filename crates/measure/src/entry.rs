@@ -1,5 +1,5 @@
 //! Measurement log (`Journal`): append-only file with one JSON object per line; entries for start, repetitions,
-//! disconnections, link commands, end.
+//! disconnections, link commands, modem events, end.
 //!
 //! Each entry is written when its event occurs. A kill of the process can only truncate the last line, which is
 //! discarded on reading.
@@ -9,6 +9,7 @@ use crate::buffer::Estimate;
 use crate::cause::Cause;
 use crate::flow::Pause;
 use crate::kernel::{Kernel, Report};
+use crate::modem::ModemEvent;
 use crate::plan::Plan;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -167,6 +168,8 @@ pub enum Entry {
     Disconnection(Disconnection),
     /// Command that set up or released the link.
     Link(LinkCommand),
+    /// Event of the modem beside the measurement.
+    Modem(ModemEvent),
     /// End of the measurement.
     End(End),
 }

@@ -3,7 +3,7 @@
 //!
 //! Both ends report their own statistics and their kernels'. [`message`] defines the protocol; [`server_protocol`] and
 //! [`client_protocol`] are its state machines, without sockets and clocks. [`server`] and [`client`] drive them.
-//! [`plan`] defines the tests, [`entry`] the log, [`summary`] the results.
+//! [`plan`] defines the tests, [`entry`] the log, [`summary`] the results; [`modem`] reads a modem's control port.
 
 pub mod buffer;
 pub mod cause;
@@ -16,6 +16,7 @@ pub mod entry;
 pub mod flow;
 pub mod kernel;
 pub mod message;
+pub mod modem;
 pub mod plan;
 pub mod probe;
 mod pump;
@@ -102,6 +103,14 @@ pub enum Error {
     /// Packets cannot be captured.
     #[error("capturing packets needs Linux and the right to (CAP_NET_RAW): {0}")]
     Capture(#[source] io::Error),
+    /// The control port of a modem cannot be opened.
+    #[error("cannot open the modem `{device}`: {source}")]
+    Modem {
+        /// Path of the device.
+        device: String,
+        /// Error of the system.
+        source: io::Error,
+    },
     /// Results could not be written.
     #[error("cannot write `{}`: {source}", path.display())]
     Write {

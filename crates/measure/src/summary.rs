@@ -1,8 +1,11 @@
 //! Summary of a measurement log (`TestOutcome`): metrics with statistics for each test, retransmissions, conditions of
 //! transfers with pauses, JSON document.
 
+use crate::cause::Cause;
 use crate::entry::{Disconnection, Entry, LinkCommand, Run, StartEntry};
+use crate::flow::Pause;
 use crate::kernel::Kernel;
+use crate::modem::{ModemEvent, cause_of_silence};
 use crate::plan::Test;
 use crate::probe;
 use base::alternation::{Alternation, alternation};
@@ -75,6 +78,8 @@ pub struct TestOutcome<'a> {
     pub disconnections: Vec<&'a Disconnection>,
     /// Commands that set up and released the link.
     pub link: Vec<&'a LinkCommand>,
+    /// Events of the modem, in order.
+    pub modem: Vec<ModemEvent>,
     /// The plan was completed.
     pub complete: bool,
     end: Value,
@@ -87,11 +92,12 @@ impl<'a> TestOutcome<'a> {
     pub fn of(entries: &'a [Entry]) -> Option<TestOutcome<'a>> {
         let Some(Entry::Begin(begin)) = entries.first() else { return None };
         let (mut runs, mut disconnections, mut complete, mut end) = (vec![], vec![], false, Value::Null);
-        let mut link = Vec::new();
+        let (mut link, mut modem) = (Vec::new(), Vec::new());
         for entry in entries {
             match entry {
                 Entry::Begin(_) => {}
                 Entry::Link(command) => link.push(command),
+                Entry::Modem(event) => modem.push(event.clone()),
                 Entry::Run(run) => runs.push(run.as_ref().clone()),
                 Entry::Account(account) => {
                     let of: Option<&mut Run> = runs.get_mut(account.run);
@@ -117,7 +123,20 @@ impl<'a> TestOutcome<'a> {
                 tested(&step.test, step.repetitions, &own)
             })
             .collect();
-        Some(TestOutcome { begin, runs, disconnections, link, complete, end, tests })
+        Some(TestOutcome { begin, runs, disconnections, link, modem, complete, end, tests })
+    }
+
+    /// Number of pauses by the cause that the modem shows, in the order of [`Cause::ALL`]; without a modem empty.
+    pub fn pauses_by_cause(&self) -> Vec<(Cause, usize)> {
+        if self.modem.is_empty() {
+            return Vec::new();
+        }
+        let pauses = self.runs.iter().flat_map(|run| &run.pauses);
+        let shown = |pause: &Pause| cause_of_silence(&self.modem, pause.t, pause.until);
+        let causes: Vec<Cause> =
+            pauses.map(|pause| shown(pause).map_or(Cause::Unknown, |(cause, _)| cause)).collect();
+        let count = |cause| (cause, causes.iter().filter(|found| **found == cause).count());
+        Cause::ALL.into_iter().map(count).filter(|(_, n)| *n > 0).collect()
     }
 
     /// JSON document of `measure --json`.
@@ -143,8 +162,12 @@ impl<'a> TestOutcome<'a> {
             .iter()
             .flat_map(|run| run.pauses.iter().map(move |pause| (run, pause)))
             .map(|(run, pause)| {
-                let evidence = format!("no byte for {:.1} s", pause.until - pause.t);
-                json!({ "t": pause.t, "until": pause.until, "kind": "pause", "evidence": evidence,
+                let silence = format!("no byte for {:.1} s", pause.until - pause.t);
+                let (cause, evidence) = match cause_of_silence(&self.modem, pause.t, pause.until) {
+                    Some((cause, shown)) => (cause, format!("{silence}; {shown}")),
+                    None => (Cause::Unknown, silence),
+                };
+                json!({ "t": pause.t, "until": pause.until, "kind": "pause", "cause": cause, "evidence": evidence,
                         "step": run.step, "repetition": run.repetition })
             })
             .collect();
@@ -160,6 +183,7 @@ impl<'a> TestOutcome<'a> {
             "tests": tests,
             "disconnections": self.disconnections,
             "link": self.link,
+            "modem": self.modem,
             "pauses": pauses,
             "end": self.end,
         })
@@ -328,7 +352,6 @@ fn measured(name: &'static str, values: &[f64]) -> Option<Measured> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::Pause;
     use crate::kernel::InfoSample;
 
     /// Transfer down: the server's kernel is the sender.

@@ -178,10 +178,58 @@ fn any_peer_will_do() {
     testkit::corpus::replay("measure", 10, fuzz::measure);
 }
 
+/// What any modem says is harmless (WL-14).
+#[test]
+fn any_modem_will_do() {
+    testkit::corpus::replay("modem", 10, fuzz::modem);
+}
+
+proptest! {
+    /// Lines of a modem in any order, cut, changed and in pieces.
+    #[test]
+    fn changed_lines_of_a_modem_are_harmless(
+        lines in prop::collection::vec((0..MODEM.len(), any::<prop::sample::Index>(), any::<u8>(), 0..6u8), 0..20),
+        cut in any::<u8>()
+    ) {
+        let mut bytes = vec![cut];
+        for (line, at, to, how) in lines {
+            let mut line = MODEM[line].as_bytes().to_vec();
+            let i = at.index(line.len());
+            match how {
+                0 => line[i] = to,
+                1 => line.truncate(i),
+                2 => line.insert(i, b"0,\"+"[usize::from(to) % 4]),
+                _ => {}
+            }
+            bytes.extend(line);
+            bytes.extend(b"\r\n");
+        }
+        fuzz::modem(&bytes);
+    }
+}
+
+const MODEM: [&str; 14] = [
+    "OK",
+    "ERROR",
+    "+CME ERROR: 30",
+    "NO CARRIER",
+    "+CREG: 2,1,\"00C3\",\"000A\"",
+    "+CREG: 1,\"00C3\",\"000B\"",
+    "+CGREG: 1,00C3,000C",
+    "+CGREG: 2",
+    "+CEREG: 1,\"1000\",\"0000A01\",7",
+    "+CEREG: 3",
+    "+CGEV: NW DETACH",
+    "+CGEV: ME PDN DEACT 1",
+    "+CSQ: 12,99",
+    "ATE0V1",
+];
+
 const RESULTS: &str = r#"{"begin":{"schema":"williwaw-measure-journal/1","started":"2000-01-01T00:00:00Z","server":"s","address":"a","client_name":"c","server_name":"n","settings":{},"plan":{"steps":[{"test":{"bulk":{"down":true,"bytes":9,"seconds":0.0}},"repetitions":2}],"socket":{"mss":null,"window":null,"cc":null},"pause":0.0,"delay":0.0,"think":0.0,"silence":2.0,"stall":1.0,"connect":1.0,"give_up":1.0}}}
 {"run":{"step":0,"repetition":0,"t":0.1,"complete":true,"seconds":0.5,"bytes":9}}
 {"link":{"before":true,"command":"x","seconds":1.0,"status":0}}
 {"account":{"run":0,"info":{"data_segs_out":3}}}
+{"modem":{"t":0.2,"kind":"cell-change","line":"+CREG: 1","before":{"area":1,"id":2},"cell":{"area":1,"id":3}}}
 {"end":{"t":1.0,"complete":true,"counters":{},"capture_missed":null}}
 "#;
 
@@ -210,5 +258,5 @@ proptest! {
 fn the_results_above_are_whole() {
     fuzz::results(RESULTS.as_bytes());
     let entries = measure::entry::parse(Path::new("x"), RESULTS.as_bytes()).unwrap();
-    assert_eq!(entries.len(), 5);
+    assert_eq!(entries.len(), 6);
 }

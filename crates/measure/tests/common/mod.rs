@@ -44,6 +44,7 @@ pub(crate) fn asking(server: &str, token: &str, steps: Vec<(Test, u32)>) -> Conf
         session: 7,
         plan: Plan { steps, connect: 5.0, stall: 10.0, give_up: 10.0, ..Plan::default() },
         capture: None,
+        modem: None,
         started: "2000-01-01T00:00:00Z".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! Fuzz targets of both ends of a measurement. The fuzzer's target and the replay of its corpus share this file.
+//! Fuzz targets of both ends of a measurement, and of a modem beside it. The fuzzer's target and the replay of its corpus share this file.
 
 #![allow(unreachable_pub, reason = "the fuzz target includes this file too")]
 
@@ -6,6 +6,7 @@ use base::{Span, Time};
 use measure::client_protocol::{ClientProtocol, Request};
 use measure::flow::Output;
 use measure::message::{Amount, Direction, Job};
+use measure::modem::{Modem, ModemEvent, ModemEventKind, cause_of_silence};
 use measure::probe;
 use measure::server_protocol::{Identity, ServerLimits, ServerProtocol};
 use measure::summary::TestOutcome;
@@ -96,4 +97,40 @@ pub(crate) fn results(bytes: &[u8]) {
     let Some(outcome) = TestOutcome::of(&entries) else { return };
     let document = outcome.document();
     assert_eq!(document["tests"].as_array().map(Vec::len), Some(outcome.tests.len()));
+}
+
+/// The first byte selects the pieces; the others are what a modem says, one piece a second. Its events are those of the same
+/// bytes at once, apart from their times, and each silence beside them has a cause or none.
+pub(crate) fn modem(bytes: &[u8]) {
+    let Some((first, said)) = bytes.split_first() else { return };
+    let cut = usize::from(first >> 2) + 1;
+    let mut modem = Modem::new();
+    let mut events = Vec::new();
+    let mut now = Time::ZERO;
+    for piece in said.chunks(cut) {
+        now += Span::from_secs(1);
+        if let Some(command) = modem.next_out(now) {
+            assert!(command.starts_with("AT"), "{command}");
+            assert_eq!(modem.next_out(now), None, "one command at a time");
+        }
+        assert!(modem.next_wake() > now, "a timer that never rests");
+        modem.on_bytes(now, piece);
+        events.extend(modem.take_events());
+    }
+    assert!(events.len() <= said.len() * 2 + 1, "more events than bytes");
+    assert!(events.windows(2).all(|pair| pair[0].t <= pair[1].t), "time goes back");
+    // Codes that nobody asked for do not hang on the pieces; answers do.
+    let reports = |events: &[ModemEvent]| -> Vec<(ModemEventKind, String)> {
+        let asked =
+            |kind| matches!(kind, ModemEventKind::Answers | ModemEventKind::Silent | ModemEventKind::Refused);
+        events.iter().filter(|e| !asked(e.kind)).map(|e| (e.kind, e.line.clone())).collect()
+    };
+    let mut whole = Modem::new();
+    whole.on_bytes(now, said);
+    assert_eq!(reports(&events), reports(&whole.take_events()), "the pieces matter");
+    for last in events.iter().map(|event| event.t) {
+        if let Some((_, evidence)) = cause_of_silence(&events, last, last + f64::from(*first)) {
+            assert!((1..2000).contains(&evidence.len()), "{evidence}");
+        }
+    }
 }

@@ -48,6 +48,7 @@ impl From<Error> for Failure {
                 message,
                 "run as root or with that right, or leave --capture out and use a capture of your own",
             ),
+            Error::Modem { source, .. } => Failure::machine(message, modem_remedy(&source)),
             Error::Gone(_) => {
                 Failure::machine(message, "the measurements so far are kept; --give-up waits longer")
             }
@@ -62,5 +63,20 @@ impl From<Error> for Failure {
             Error::Damaged { .. } => Failure::usage(message, "another program changed the file"),
             _ => Failure::machine(message, ""),
         }
+    }
+}
+
+/// Remedy where the control port of a modem cannot be opened.
+fn modem_remedy(source: &std::io::Error) -> &'static str {
+    use std::io::ErrorKind;
+    match source.kind() {
+        ErrorKind::NotFound => "see which devices there are: ls /dev/tty*",
+        ErrorKind::PermissionDenied => "join the group of the device (often `dialout`), or start it as root",
+        ErrorKind::ResourceBusy => {
+            "another program uses it; end that first, or name another port of the modem"
+        }
+        ErrorKind::InvalidInput => "choose another --modem-speed, such as 115200, or leave it out",
+        ErrorKind::Unsupported => "leave --modem out on this system",
+        _ => "name the serial device of the modem's control port",
     }
 }

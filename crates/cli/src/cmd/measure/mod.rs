@@ -11,6 +11,7 @@ use crate::output::terminal;
 use base::{Span, units};
 use measure::client::{self, Observer};
 use measure::entry::{self, Entry, Journal, LinkCommand};
+use measure::modem::{ModemDevice, ModemEvent, ModemEventKind};
 use measure::plan::{self, Plan, Step, Test};
 use measure::server::{self, Config, Event, EventKind, Server};
 use measure::server_protocol::ServerLimits;
@@ -178,6 +179,13 @@ struct ClientArgs {
     /// A line that begins with handover, air-interface, network-software, remote-equipment, local-link or path decides the cause
     #[arg(long, value_name = "COMMAND", help_heading = "When")]
     cause: Option<String>,
+    /// Control port of a modem (`/dev/ttyUSB2`): read changes of cell, lost registrations and ended sessions from it during the
+    /// measurement, and derive causes from them (3GPP TS 27.007)
+    #[arg(long, value_name = "DEVICE", help_heading = "When")]
+    modem: Option<String>,
+    /// Speed of the control port (default: the present one)
+    #[arg(long, value_name = "BIT/S", requires = "modem", help_heading = "When")]
+    modem_speed: Option<u32>,
     /// Time without data that counts as a pause of a transfer
     #[arg(long, value_name = "TIME", default_value = "2 s", value_parser = units::parse_span, help_heading = "When")]
     silence: Span,
@@ -445,6 +453,12 @@ impl Observer for Keeper<'_> {
             let (cause, evidence) = (lost.cause.words(), &lost.evidence);
             self.console.note(&format!("disconnected at {:.1} s, {cause}: {evidence}", lost.t));
         }
+        if let Entry::Modem(ModemEvent {
+            kind: ModemEventKind::Silent | ModemEventKind::Gone, t, line, ..
+        }) = entry
+        {
+            self.console.note(&format!("the modem at {t:.1} s: {line}"));
+        }
         if let Ok(mut entries) = self.entries.lock() {
             entries.push(entry.clone());
         }
@@ -470,6 +484,7 @@ fn ask(args: ClientArgs, console: &Console) -> Result<ExitStatus, Failure> {
         plan,
         started: clock::today(),
         capture: args.capture.clone(),
+        modem: args.modem.clone().map(|path| ModemDevice { path, speed: args.modem_speed }),
     };
     let stop =
         interrupt::watch_saying(console, "stopping; what was measured is kept; once more to stop at once");

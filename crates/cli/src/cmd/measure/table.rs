@@ -103,6 +103,11 @@ fn notes(outcome: &TestOutcome<'_>) -> Vec<String> {
             ));
         }
     }
+    let causes = outcome.pauses_by_cause();
+    if !causes.is_empty() {
+        let counts: Vec<String> = causes.iter().map(|(cause, n)| format!("{n} {}", cause.name())).collect();
+        notes.push(format!("pauses by cause, as the modem shows it: {}.", counts.join(", ")));
+    }
     for lost in &outcome.disconnections {
         let until = match lost.until {
             Some(until) => format!("connected again after {:.1} s", until - lost.t),
