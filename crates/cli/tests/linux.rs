@@ -153,6 +153,70 @@ fn eg_16_kernels_at_mobiles_of_a_network_of_cells() {
     assert!(system["down"]["schemes"]["mcs-9"]["rlc_blocks"].as_f64().is_some_and(|n| n > 0.0));
 }
 
+/// GP-22: acknowledged LLC through a real PCU, with a mobile that leaves the cell: tshark reads SABM, UA, I and S frames in both
+/// directions of Gb, one of them a SACK. None is malformed or lacks an element. Two captures are equal to the byte.
+#[test]
+fn gp_22_tshark_reads_acknowledged_llc_of_a_real_pcu() {
+    let Some((cache, kernel)) = kernel() else { return };
+    if !Path::new("/usr/bin/osmo-pcu").is_file() {
+        return eprintln!("skipped: osmo-pcu is not installed");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let text = r#"
+        williwaw = 1
+        [[hop]]
+        name = "cell"
+        between = ["server", "phone"]
+        [hop.radio.gprs]
+        pcu = "osmo"
+        timeslots = 1
+        scheme = "cs-2"
+        llc = { mode = "acknowledged", window = 4 }
+        errors = { constant = { rate = 0.05, control = 0.01 } }
+        reselection = { at = ["5 s"], synchronise = "2 s", system-information = "2 s" }
+        [[flow]]
+        name = "download"
+        from = "server"
+        to = "phone"
+        start = "2 s"
+        app = { bulk = { bytes = "15 kB" } }
+        [run]
+        limit = "5 min"
+    "#;
+    std::fs::write(path("s.toml"), text).unwrap();
+    let captures = ["one", "two"].map(|out| {
+        let (file, out) = (path("s.toml"), path(out));
+        let run =
+            williwaw(&cache, &["run", &file, "--linux", &kernel, "--out", &out, "--pcap", "--reps", "1"]);
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        format!("{out}/rep0.pcapng")
+    });
+    let [one, two] = captures.each_ref().map(|file| std::fs::read(file).unwrap());
+    assert!(one == two, "two captures differ");
+    let fields = ["_ws.malformed", "_ws.expert.message", "bssgp.pdu_type", "llcgprs.ucom", "llcgprs.s1s2"];
+    let mut tshark = Command::new("tshark");
+    tshark.args(["-n", "-r", &captures[0], "-T", "fields", "-E", "separator=;", "-Y", "bssgp || gsmtap"]);
+    fields.iter().for_each(|field| _ = tshark.args(["-e", field]));
+    let Ok(output) = tshark.output() else { return eprintln!("skipped: tshark is not installed") };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(';').collect()).collect();
+    for row in &rows {
+        // The octets of packets are made of their numbers: tshark finds no IP in SNDCP.
+        let wrong = ["FCS", "Missing", "Extraneous"].iter().any(|word| row[1].contains(word));
+        assert!(row[0].is_empty() && !wrong, "{row:?}");
+    }
+    let has = |wanted: [(usize, &str); 2]| rows.iter().any(|row| wanted.iter().all(|(i, of)| row[*i] == *of));
+    // DL-UNITDATA (0) with SABM, UL-UNITDATA (1) with UA; RR in both, and a SACK.
+    let (down, up) = ((2, "0x00"), (2, "0x01"));
+    let ends = [[down, (3, "0x07")], [up, (3, "0x06")], [down, (4, "0x0000")], [up, (4, "0x0000")]];
+    ends.into_iter().for_each(|wanted| assert!(has(wanted), "{wanted:?} among {rows:?}"));
+    assert!(has([up, (4, "0x0003")]), "no SACK among {rows:?}");
+    let of_llc = rows.iter().filter(|row| [down.1, up.1].contains(&row[2])).count();
+    eprintln!("tshark reads {} blocks and PDUs, {of_llc} with LLC frames", rows.len());
+}
+
 /// NS-07: a kernel downloads over a GPRS bearer in virtual time: equal to the byte in two runs, at the rate of three timeslots.
 #[test]
 fn ns_07_a_kernel_over_a_gprs_bearer() {

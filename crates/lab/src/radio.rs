@@ -7,6 +7,7 @@ use ::radio::cell::counts::{DirectionCounts, UserCounts};
 use ::radio::coding::Scheme;
 use ::radio::framed::config::Cause;
 use ::radio::framed::element::Framed;
+use ::radio::llc::LlcMode;
 use ::radio::pcu::Station;
 use ::radio::tdma;
 use scenario::build::World;
@@ -42,8 +43,10 @@ pub(crate) fn add(model: &Model, world: &World, all: &mut [FlowMeasures]) {
             .collect();
         let real = |i: &usize| matches!(&model.bearers[*i].kind, BearerKind::Gprs(of) if of.pcu.is_some());
         let unknown = bearers.iter().any(real);
+        let acknowledged = |i: &usize| matches!(&model.bearers[*i].kind, BearerKind::Gprs(of) if of.user.llc.mode == LlcMode::Acknowledged);
+        let repeats = bearers.iter().any(acknowledged);
         for (metric, value) in Metric::ALL.iter().zip(&mut measures.values) {
-            if unknown && is_inside_the_pcu(*metric) {
+            if unknown && is_inside_the_pcu(*metric, repeats) {
                 continue;
             }
             let number = number(*metric, &counts)
@@ -57,9 +60,13 @@ pub(crate) fn add(model: &Model, world: &World, all: &mut [FlowMeasures]) {
 }
 
 /// Metrics that a real PCU does not report, or that its bearer does not have: its send window, the time to
-/// repair a block, the coding scheme of each block, LLC in acknowledged mode, deletion at changes of cell.
-fn is_inside_the_pcu(metric: Metric) -> bool {
+/// repair a block, the coding scheme of each block, gaps of LLC, deletion at changes of cell; repeats of LLC if it is
+/// not `acknowledged`.
+fn is_inside_the_pcu(metric: Metric, acknowledged: bool) -> bool {
     use Metric::*;
+    if matches!(metric, LlcDuplicates | LlcRepeated | LlcRepeatedOctets) {
+        return !acknowledged;
+    }
     matches!(
         metric,
         RlcStalls
@@ -70,9 +77,6 @@ fn is_inside_the_pcu(metric: Metric) -> bool {
             | BillGateway
             | BillRadio
             | BillSurcharges
-            | LlcDuplicates
-            | LlcRepeated
-            | LlcRepeatedOctets
             | LlcGap
             | PacketsFlushed
     )

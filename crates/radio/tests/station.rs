@@ -14,9 +14,10 @@ use base::{Span, Time};
 use common::{SEED, Sink};
 use path::{ElementId, Network, Port};
 use program::Program;
-use radio::cell::config::UserConfig;
+use radio::cell::config::{LlcConfig, UserConfig};
 use radio::cell::element;
 use radio::coding::Scheme;
+use radio::llc::LlcMode;
 use radio::pcu::config::StationConfig;
 use radio::pcu::{Counts, Message, PcuInterface, Station};
 use radio::quality::Source;
@@ -158,6 +159,35 @@ fn packets_pass_a_real_pcu() {
     assert_eq!(ids(&up), (1..=3).collect::<Vec<_>>(), "{}", trial.program.log());
     assert_eq!(ids(&down), (4..=23).collect::<Vec<_>>(), "{}", trial.program.log());
     assert!(counts.wrong == 0 && counts.accesses > 0 && counts.lost > 0, "{counts:?}");
+}
+
+/// GP-22: acknowledged LLC in both directions through the real PCU. Packets arrive once and in order.
+#[test]
+fn gp_22_acknowledged_llc_passes_a_real_pcu() {
+    let mut user = UserConfig::new("phone");
+    user.llc = LlcConfig { mode: LlcMode::Acknowledged, k: 6, ..LlcConfig::default() };
+    for direction in [&mut user.down, &mut user.up] {
+        direction.quality = Source::Constant { data: 0.05, control: 0.02 };
+    }
+    let Some(mut trial) = Trial::start(1, vec![user]) else {
+        eprintln!("skipped: osmo-pcu is not installed");
+        return;
+    };
+    for _ in 0..3 {
+        trial.send(1500, element::up(0));
+    }
+    trial.pass(20);
+    for _ in 0..20 {
+        trial.send(576, element::down(0));
+    }
+    trial.pass(60);
+    let (down, up) = (trial.got(element::down(0)), trial.got(element::up(0)));
+    let (counts, of) = (trial.cell().counts(), trial.cell().user_counts(0));
+    eprintln!("down {} up {}: {counts:?} {of:?}", down.len(), up.len());
+    let ids = |got: &[(f64, u64)]| got.iter().map(|g| g.1).collect::<Vec<_>>();
+    assert_eq!(ids(&up), (1..=3).collect::<Vec<_>>(), "{up:?} {}", trial.program.log());
+    assert_eq!(ids(&down), (4..=23).collect::<Vec<_>>(), "{down:?} {}", trial.program.log());
+    assert!(counts.wrong == 0 && counts.lost > 0, "{counts:?}");
 }
 
 /// A mobile of EGPRS with a scheme in each direction: channel request of 11 bits, TBFs of EGPRS both ways, retransmission

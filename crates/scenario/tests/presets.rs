@@ -157,9 +157,14 @@ fn a_real_pcu_leaves_no_say_in_what_it_decides() {
     let egprs =
         "scheme = { down = \"mcs-9\", up = \"mcs-4\" }\nreselection = { at = [\"5 s\"], resume = \"1 s\" }";
     assert!(read(&gprs(egprs), &[]).is_ok(), "EGPRS and times of changes of cell");
+    let llc = "llc = { mode = \"acknowledged\", t200 = \"9 s\", n200 = 2, window = 8 }";
+    assert!(read(&gprs(llc), &[]).is_ok(), "acknowledged LLC");
     for (keys, word) in [
         ("tbf = { t3192 = \"1 s\" }", "`tbf` has no effect beside `pcu`"),
-        ("llc = { mode = \"acknowledged\" }", "`llc.mode` has no effect beside `pcu`"),
+        (
+            "llc = { mode = \"acknowledged\", feedback = \"1 s\" }",
+            "`llc.feedback` has no effect beside `pcu`",
+        ),
         ("sgsn = { leak = \"20 kbit/s\" }", "`sgsn.leak` has no effect beside `pcu`"),
         ("scheme = { down = \"mcs-9\", up = \"cs-2\" }", "both directions in GPRS or both in EGPRS"),
         ("reselection = { outage = \"3 s\" }", "`reselection.outage` has no effect beside `pcu`"),

@@ -165,6 +165,34 @@ fn transfers_survive_updates_of_the_routing_area() {
     }
 }
 
+/// GP-22: acknowledged LLC through a real PCU. The frames that it loses with the TBFs of a mobile that leaves are repeated, and no
+/// packet is lost; in unacknowledged mode packets are. Twice, equal to the last event.
+#[test]
+fn gp_22_acknowledged_llc_repairs_what_a_real_pcu_loses() {
+    let Some(kernels) = there() else { return };
+    let plain = DOWNLOAD.replace("10 kB", "20 kB").replace(
+        "timeslots = 1,",
+        r#"timeslots = 1, reselection = { at = ["5 s", "20 s"], synchronise = "4.5 s", system-information = "4.5 s" },"#,
+    );
+    let text =
+        plain.replace("timeslots = 1,", r#"timeslots = 1, llc = { mode = "acknowledged", window = 4 },"#);
+    assert_ne!(plain, text);
+    let [without, one] = [&plain, &text].map(|text| play(&kernels, text, &[], 0));
+    let (counts, of) = (counts(&one), use_of(&one));
+    eprintln!("{counts:?} {of:?}");
+    assert!(one.ran.complete && counts.wrong == 0, "{counts:?}");
+    assert!(of.changes == 2 && of.down.lost_tbfs > 0 && of.down.repeated > 0, "{of:?} {counts:?}");
+    let lost = |outcome: &KernelOutcome| {
+        let down = use_of(outcome).down;
+        down.offered - down.octets
+    };
+    assert!(lost(&without) > 1000 && lost(&one) == 0, "{} {}", lost(&without), lost(&one));
+    let value = |metric| one.ran.flows.first().and_then(|f| f.get(metric));
+    assert_eq!(value(Metric::LlcRepeated), Some((of.down.repeated + of.up.repeated) as f64));
+    let two = play(&kernels, &text, &[], 0);
+    assert_eq!(record(&one), record(&two));
+}
+
 /// Two mobiles of multislot class 4 share three timeslots of one real PCU, one uplink and one downlink: both
 /// transfers end, and the first access was on the RACH.
 #[test]

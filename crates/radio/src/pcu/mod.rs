@@ -15,6 +15,7 @@
 //! | `changes` | cell changes |
 //! | `area` | routing area update |
 //! | `count` | counters of radio use |
+//! | `link` | LLC in acknowledged mode |
 //! | `store` | packets as octets of LLC frames, and reassembly |
 //! | `gb` | network service, BSSGP, flow control |
 //! | `element` | the network element |
@@ -31,6 +32,7 @@ mod count;
 mod downlink;
 pub mod element;
 mod gb;
+mod link;
 mod phone;
 pub mod station;
 mod store;

@@ -5,12 +5,14 @@ use super::area::Accepting;
 use super::changes::Away;
 use super::downlink::DownTbf;
 use super::gb;
-use super::store::Store;
+use super::link::LinkEntity;
+use super::store::{FrameResult, Store};
 use super::uplink::{UpTbf, Uplink, UplinkReport};
 use crate::bssgp::Sgsn;
 use crate::cell::config::{Delays, UserConfig};
 use crate::cell::counts::UserCounts;
 use crate::coding::{Modulation, Scheme};
+use crate::llc::LlcMode;
 use crate::mobility::Mobility;
 use crate::parameters::Id;
 use crate::quality::Quality;
@@ -112,8 +114,10 @@ pub(super) struct Phone {
     pub(super) stores: [Store; 2],
     /// Queue of downlink frames in the SGSN, with flow control.
     pub(super) sgsn: Sgsn<u32>,
-    /// Frames of the SGSN queue: frame number, packet number, octets.
-    pub(super) queued: VecDeque<(u32, u32, Vec<u8>)>,
+    /// LLC entities of acknowledged mode, of the SGSN and of the mobile; `None` in unacknowledged mode.
+    pub(super) links: Option<[LinkEntity; 2]>,
+    /// Frames of the SGSN queue: frame number, packet number in unacknowledged mode, octets.
+    pub(super) queued: VecDeque<(u32, Option<u32>, Vec<u8>)>,
     pub(super) frames: u32,
     pub(super) lifetime: Option<base::Span>,
     /// Packets between the core network and the SGSN.
@@ -160,7 +164,9 @@ impl Phone {
             stalled: None,
             was_stalled: false,
             chance: seed.stream(name, "access"),
-            stores: [Store::new(false, config.llc.n201), Store::new(true, config.llc.n201)],
+            stores: [false, true].map(|up| Store::new(up, config.llc.n201, config.llc.mode)),
+            links: (config.llc.mode == LlcMode::Acknowledged)
+                .then(|| [false, true].map(|up| LinkEntity::new(up, &config.llc))),
             sgsn: Sgsn::new(config.sgsn),
             queued: VecDeque::new(),
             frames: 0,
@@ -463,23 +469,67 @@ impl Phone {
     /// Queues a downlink packet in the SGSN; false if the queue has no room.
     pub(super) fn admit(&mut self, packet: Packet, now: Time) -> bool {
         let (pdus, octets) = self.stores[0].size(packet.size);
-        if !self.sgsn.has_room(pdus, octets) {
+        let before = self.links.as_ref().map_or((0, 0), |links| links[0].queued());
+        if !self.sgsn.has_room(pdus + before.0, octets + before.1) {
             return false;
         }
         let (number, frames) = self.stores[0].take(packet);
-        for frame in frames {
-            self.sgsn.push(now, frame.len() as u32, self.frames);
-            self.queued.push_back((self.frames, number, frame));
-            self.frames = self.frames.wrapping_add(1);
+        if let Some(links) = &mut self.links {
+            links[0].push(frames);
+        } else {
+            frames.into_iter().for_each(|frame| self.queue(Some(number), frame, now));
         }
         true
+    }
+
+    /// Adds a frame to the queue of the SGSN; `number`: its packet, which ends with it.
+    fn queue(&mut self, number: Option<u32>, frame: Vec<u8>, now: Time) {
+        self.sgsn.push(now, frame.len() as u32, self.frames);
+        self.queued.push_back((self.frames, number, frame));
+        self.frames = self.frames.wrapping_add(1);
+    }
+
+    /// Queues an uplink packet.
+    pub(super) fn admit_up(&mut self, packet: Packet) {
+        let (_, frames) = self.stores[1].take(packet);
+        match &mut self.links {
+            Some(links) => links[1].push(frames),
+            None => frames.into_iter().for_each(|frame| self.uplink.push(frame)),
+        }
+    }
+
+    /// Acknowledged mode: the frames that both entities may send by `now` join their queues.
+    pub(super) fn pass_links(&mut self, now: Time) {
+        let Some(mut links) = self.links.take() else { return };
+        while let Some(frame) = links[0].next_out(now) {
+            self.queue(None, frame, now);
+        }
+        while let Some(frame) = links[1].next_out(now) {
+            self.uplink.push(frame);
+        }
+        for (link, counts) in links.iter().zip([&mut self.use_of.down, &mut self.use_of.up]) {
+            (counts.repeated, counts.repeated_octets) = (link.counts.repeated, link.counts.repeated_octets);
+        }
+        (self.use_of.down.twice, self.use_of.up.twice) = (links[1].counts.twice, links[0].counts.twice);
+        self.links = Some(links);
+    }
+
+    /// Handles an LLC frame that has arrived in a direction (0: at the mobile).
+    pub(super) fn arrived(&mut self, direction: usize, frame: &[u8]) -> Vec<FrameResult> {
+        let store = &mut self.stores[direction];
+        match &mut self.links {
+            None => vec![store.arrived(frame)],
+            Some(links) => {
+                links[1 - direction].receive(frame).iter().map(|field| store.joined(field)).collect()
+            }
+        }
     }
 
     /// Removes a frame whose lifetime has expired in the SGSN; returns its packet unless the packet had already ended.
     pub(super) fn expire(&mut self, id: u32) -> Option<Packet> {
         let at = self.queued.iter().position(|(n, ..)| *n == id)?;
         let (_, number, _) = self.queued.remove(at)?;
-        self.stores[0].end(number)
+        self.stores[0].end(number?)
     }
 
     /// Stores a received frame for the caller while no downlink packet is in flight; keeps the latest 16 frames.

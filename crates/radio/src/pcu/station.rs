@@ -157,6 +157,10 @@ impl Station {
         }
         self.bring_up(now);
         self.broadcast(now);
+        if self.phones.iter().any(|phone| phone.links.is_some()) {
+            // Timers of acknowledged LLC.
+            self.advance(tdma::start_of(now));
+        }
         for phone in &mut self.phones {
             if let Some(request) = phone.tick(now) {
                 let octets = match request {
@@ -255,12 +259,13 @@ impl Station {
             for frame in frames {
                 phone.keep(&frame);
                 phone.on_command(&frame);
-                let arrived = phone.stores[0].arrived(&frame);
-                phone.use_of.down.octets += arrived.packet.map_or(0, |p| u64::from(p.size));
-                self.drops.extend(arrived.lost.into_iter().map(|p| (p, DropReason::GivenUp)));
-                if let Some(packet) = arrived.packet {
-                    let at = now + tdma::AIR + phone.delays.terminal;
-                    phone.out[0].push_back((at, packet));
+                for arrived in phone.arrived(0, &frame) {
+                    phone.use_of.down.octets += arrived.packet.map_or(0, |p| u64::from(p.size));
+                    self.drops.extend(arrived.lost.into_iter().map(|p| (p, DropReason::GivenUp)));
+                    if let Some(packet) = arrived.packet {
+                        let at = now + tdma::AIR + phone.delays.terminal;
+                        phone.out[0].push_back((at, packet));
+                    }
                 }
             }
         }
@@ -280,11 +285,12 @@ impl Station {
                     self.told.push_back(Message { link: PcuInterface::Gb, octets });
                 }
                 phone.on_signalling(frame, now);
-                let arrived = phone.stores[1].arrived(frame);
-                phone.use_of.up.octets += arrived.packet.map_or(0, |p| u64::from(p.size));
-                self.drops.extend(arrived.lost.into_iter().map(|p| (p, DropReason::GivenUp)));
-                if let Some(packet) = arrived.packet {
-                    phone.out[1].push_back((now + phone.delays.core, packet));
+                for arrived in phone.arrived(1, frame) {
+                    phone.use_of.up.octets += arrived.packet.map_or(0, |p| u64::from(p.size));
+                    self.drops.extend(arrived.lost.into_iter().map(|p| (p, DropReason::GivenUp)));
+                    if let Some(packet) = arrived.packet {
+                        phone.out[1].push_back((now + phone.delays.core, packet));
+                    }
                 }
             }
             heard => {
@@ -318,8 +324,7 @@ impl Station {
             return self.drops.push((packet, DropReason::NoRoute));
         };
         phone.use_of.up.offered += u64::from(packet.size);
-        let (_, frames) = phone.stores[1].take(packet);
-        frames.into_iter().for_each(|frame| phone.uplink.push(frame));
+        phone.admit_up(packet);
     }
 
     /// Sends the frames that may leave the SGSN by `now` to the PCU.
@@ -331,6 +336,7 @@ impl Station {
         let Station { phones, told, bucket, pass, drops, .. } = self;
         let mut sooner = |at: Time| *pass = Some(pass.map_or(at, |p: Time| p.min(at)));
         for phone in phones {
+            phone.pass_links(now);
             let (accept, next) = phone.accept(now);
             told.extend(accept.map(|octets| Message { link: PcuInterface::Gb, octets }));
             next.into_iter().for_each(&mut sooner);

@@ -1,4 +1,5 @@
-//! Packets of one direction as octets of LLC frames, and their reassembly from received frames (3GPP TS 44.064, 44.065).
+//! Packets of one direction as octets of LLC frames or of their information fields, and their reassembly (3GPP TS 44.064,
+//! 44.065).
 //!
 //! The model's packets have no octets; the octets are generated from packet and segment numbers. A frame with altered
 //! octets is counted, and its packet is not delivered.
@@ -34,14 +35,16 @@ pub(super) struct Store {
     under: VecDeque<PacketInFlight>,
     packets: u32,
     frames: u32,
+    /// Acknowledged mode: number of the packet that is being received, modulo 256, and of its next segment.
+    current: Option<(u32, u8)>,
     /// Frames received with altered octets.
     pub(super) wrong: u64,
 }
 
 impl Store {
-    pub(super) fn new(up: bool, n201: u32) -> Store {
-        let segmentation = Segmentation { n201, mode: LlcMode::Unacknowledged };
-        Store { up, segmentation, under: VecDeque::new(), packets: 0, frames: 0, wrong: 0 }
+    pub(super) fn new(up: bool, n201: u32, mode: LlcMode) -> Store {
+        let segmentation = Segmentation { n201, mode };
+        Store { up, segmentation, under: VecDeque::new(), packets: 0, frames: 0, current: None, wrong: 0 }
     }
 
     /// Number of packets in flight.
@@ -54,7 +57,7 @@ impl Store {
         self.segmentation.frames(packet).fold((0, 0), |(n, all), octets| (n + 1, all + u64::from(octets)))
     }
 
-    /// Adds a packet; returns its number and its LLC frames.
+    /// Adds a packet; returns its number and its LLC frames, in acknowledged mode their information fields.
     pub(super) fn take(&mut self, packet: Packet) -> (u32, Vec<Vec<u8>>) {
         let number = self.packets;
         self.packets += 1;
@@ -62,7 +65,7 @@ impl Store {
         let mut frames = Vec::with_capacity(sizes.len());
         for (i, octets) in sizes.iter().enumerate() {
             let numbers = Numbers {
-                mode: LlcMode::Unacknowledged,
+                mode: self.segmentation.mode,
                 up: self.up,
                 frame: self.frames,
                 expected: 0,
@@ -71,7 +74,11 @@ impl Store {
                 more: i + 1 < sizes.len(),
             };
             self.frames += 1;
-            frames.push(llc::frame(&numbers, &segment(number, i as u32, *octets)));
+            let segment = segment(number, i as u32, *octets);
+            frames.push(match numbers.mode {
+                LlcMode::Unacknowledged => llc::frame(&numbers, &segment),
+                LlcMode::Acknowledged => llc::field(&numbers, &segment),
+            });
         }
         self.under.push_back(PacketInFlight { packet, number, sizes, have: 0 });
         (number, frames)
@@ -90,14 +97,36 @@ impl Store {
 
     /// Takes a received frame. Frames without a packet segment, such as LLC dummy commands, are ignored.
     pub(super) fn arrived(&mut self, frame: &[u8]) -> FrameResult {
-        let mut arrived = FrameResult::default();
+        let arrived = FrameResult::default();
         let Some(read) = llc::read(frame).filter(|read| read.sapi == llc::SAPI) else { return arrived };
         let Some(got) = llc::read_segment(read.information) else { return arrived };
         let (Some(number), Some(part)) = (got.packet, got.segment) else { return arrived };
         let Some(at) = self.under.iter().position(|u| u.number % 4096 == number) else { return arrived };
+        self.put(at, part, got.octets)
+    }
+
+    /// Takes the information field of an I frame; LLC delivers them in order. Packets that were delivered before are discarded
+    /// by their number.
+    pub(super) fn joined(&mut self, field: &[u8]) -> FrameResult {
+        let Some(got) = llc::read_segment(field) else { return FrameResult::default() };
+        let (number, part) = match (got.packet, self.current) {
+            (Some(number), _) => (number, 0),
+            (None, Some((number, part))) => (number, part),
+            (None, None) => return FrameResult::default(),
+        };
+        self.current = got.more.then_some((number, part + 1));
+        match self.under.iter().position(|u| u.number % 256 == number) {
+            Some(at) => self.put(at, part, got.octets),
+            None => FrameResult::default(),
+        }
+    }
+
+    /// Adds a received segment to the packet at `at`.
+    fn put(&mut self, at: usize, part: u8, octets: &[u8]) -> FrameResult {
+        let mut arrived = FrameResult::default();
         let under = &mut self.under[at];
         let sent = under.sizes.get(usize::from(part)).map(|n| segment(under.number, u32::from(part), *n));
-        if sent.as_deref() != Some(got.octets) {
+        if sent.as_deref() != Some(octets) {
             self.wrong += 1;
             return arrived;
         }
@@ -122,7 +151,7 @@ mod tests {
 
     #[test]
     fn packets_come_back_whole_and_in_order() {
-        let mut store = Store::new(false, 500);
+        let mut store = Store::new(false, 500, LlcMode::Unacknowledged);
         let packet = |id| Packet { id, size: 1500, ..Packet::NONE };
         let frames: Vec<Vec<Vec<u8>>> = (0..3).map(|id| store.take(packet(id)).1).collect();
         assert_eq!(frames[0].len(), 4);
@@ -134,5 +163,22 @@ mod tests {
         assert_eq!(last.packet.map(|p| p.id), Some(1));
         assert_eq!(last.lost.iter().map(|p| p.id).collect::<Vec<_>>(), [0]);
         assert_eq!((store.end(2).map(|p| p.id), store.len()), (Some(2), 0));
+    }
+
+    /// GP-22, GP-23: segments of acknowledged mode have no numbers but that of the packet in the first; what comes twice is
+    /// discarded.
+    #[test]
+    fn gp_22_segments_of_acknowledged_mode_are_joined_in_order() {
+        let mut store = Store::new(true, 500, LlcMode::Acknowledged);
+        let fields: Vec<Vec<u8>> =
+            (0..2).flat_map(|id| store.take(Packet { id, size: 1200, ..Packet::NONE }).1).collect();
+        assert_eq!(fields.len(), 6);
+        let mut got = Vec::new();
+        // The first packet comes again from its first segment on, when it has been delivered.
+        for i in [0, 1, 2, 0, 1, 2, 3, 4, 5] {
+            got.extend(store.joined(&fields[i]).packet.map(|p| (i, p.id)));
+        }
+        assert_eq!((got, store.len(), store.wrong), (vec![(2, 0), (5, 1)], 0, 0));
+        assert!(store.joined(&fields[4]).packet.is_none(), "without its first segment");
     }
 }

@@ -133,8 +133,9 @@ pub fn down_known(bvci: u16, mobile: &Mobile, lifetime: Option<Span>, frame: &[u
     pdu.extend(QOS);
     let centiseconds = lifetime.map_or(u16::MAX, |l| (l.as_nanos() / 10_000_000).min(65_534) as u16);
     put(&mut pdu, element::LIFETIME, &centiseconds.to_be_bytes());
-    put(&mut pdu, element::IMSI, &imsi(mobile));
+    // The order of table 10.2.1 of 48.018.
     put(&mut pdu, element::RADIO_ACCESS, &radio_access(mobile));
+    put(&mut pdu, element::IMSI, &imsi(mobile));
     put(&mut pdu, element::LLC_PDU, frame);
     unitdata(bvci, &pdu)
 }

@@ -82,9 +82,18 @@ pub fn frame(numbers: &Numbers, segment: &[u8]) -> Vec<u8> {
             out.push(((expected & 63) << 2) as u8);
         }
     }
+    out.extend(field(numbers, segment));
+    let fcs = check(&out);
+    out.extend_from_slice(&fcs.to_le_bytes()[..3]);
+    out
+}
+
+/// Encodes the information field of a frame: SNDCP header and segment.
+pub fn field(numbers: &Numbers, segment: &[u8]) -> Vec<u8> {
     let unacknowledged = numbers.mode == LlcMode::Unacknowledged;
     let first = numbers.segment == 0;
-    out.push(u8::from(first) << 6 | u8::from(unacknowledged) << 5 | u8::from(numbers.more) << 4 | NSAPI);
+    let mut out =
+        vec![u8::from(first) << 6 | u8::from(unacknowledged) << 5 | u8::from(numbers.more) << 4 | NSAPI];
     if first {
         // No compression of data or headers.
         out.push(0);
@@ -96,8 +105,6 @@ pub fn frame(numbers: &Numbers, segment: &[u8]) -> Vec<u8> {
         out.push(numbers.packet as u8);
     }
     out.extend_from_slice(segment);
-    let fcs = check(&out);
-    out.extend_from_slice(&fcs.to_le_bytes()[..3]);
     out
 }
 

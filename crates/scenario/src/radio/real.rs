@@ -18,7 +18,7 @@ const OWN: &[(&str, &[&str])] = &[
     ("class", &[]),
     ("scheme", &[]),
     ("errors", &[]),
-    ("llc", &["n201"]),
+    ("llc", &["mode", "n201", "t200", "n200", "window"]),
     ("sgsn", &["buffer", "lifetime"]),
     ("reselection", RESELECTION),
     ("delays", &["core", "terminal"]),
