@@ -38,7 +38,7 @@ fn cases() -> Vec<(&'static str, Model)> {
                 class = 4
                 scheme = "mcs-9"
                 rlc = { window = 384, resegment = true }
-                errors = { c-i = { db = 14 } }
+                errors = { c-i = { db = 18 } }
                 "#,
                 &both,
             ),
