@@ -299,6 +299,12 @@ pub struct LayerEvent {
 }
 
 impl LayerEvent {
+    /// An event without a number, from `t` to `until`, s.
+    #[must_use]
+    pub fn named(t: f64, until: Option<f64>, event: &str, detail: String) -> Self {
+        LayerEvent { t, until, event: event.to_owned(), detail, number: None }
+    }
+
     /// End of the event, s; equal to its start for an instant.
     #[must_use]
     pub fn end(&self) -> f64 {

@@ -33,13 +33,7 @@ fn rows(bearer: BearerTimeline, name: &str, end: f64) -> impl Iterator<Item = La
     bearer.finish(end).into_iter().map(move |row| Layer {
         name: format!("{name} {}", row.name),
         events: (row.events.into_iter())
-            .map(|e| LayerEvent {
-                t: e.t,
-                until: e.until,
-                event: e.event.to_owned(),
-                detail: e.detail,
-                number: None,
-            })
+            .map(|e| LayerEvent::named(e.t, e.until, e.event, e.detail))
             .collect(),
     })
 }
