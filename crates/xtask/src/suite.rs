@@ -1,7 +1,7 @@
 //! Runner of test binaries in parallel lanes: those that wait for real clocks beside those that compute.
 //!
 //! `cargo test` runs one binary after the other, and waits for real clocks most of the time. The list of
-//! binaries comes from `cargo test --no-run --message-format=json`. Binaries in real time run two at once at
+//! binaries comes from `cargo test --no-run --message-format=json`. Binaries in real time run three at once at
 //! normal priority; all others run one by one at a lower priority with one thread each. A lane without
 //! further binaries in real time takes binaries of the other kind. Each binary gets the working folder, the
 //! variables and the line `Running ...` of `cargo test`.
@@ -17,30 +17,38 @@ use std::time::Instant;
 const REAL_TIME: [&str; 5] = ["emulate", "measure", "netns", "serve", "uml"];
 
 /// Integration tests of other packages that drive real clocks.
-const REAL_TIME_TESTS: [(&str, &str); 19] = [
+const REAL_TIME_TESTS: [(&str, &str); 27] = [
     ("analyse", "ends"),
     ("analyse", "live"),
     ("cli", "agent"),
     ("cli", "apart"),
     ("cli", "away"),
+    ("cli", "clamp"),
     ("cli", "emulate"),
     ("cli", "flush"),
     ("cli", "gate"),
+    ("cli", "gprs_elements"),
     ("cli", "kill"),
+    ("cli", "link_process"),
     ("cli", "lives"),
     ("cli", "numbers"),
+    ("cli", "outputs"),
     ("cli", "phone"),
     ("cli", "programs"),
     ("cli", "sctp"),
     ("cli", "serial"),
     ("cli", "shell"),
+    ("cli", "taps"),
     ("cli", "timing"),
     ("cli", "wire"),
+    ("radio", "osmo_core"),
+    ("radio", "osmo_pcu"),
+    ("radio", "osmo_pcu_egprs"),
     ("radio", "station"),
 ];
 
 /// Number of binaries in real time that run at once: each takes a fifth of a core.
-const AT_ONCE: usize = 2;
+const AT_ONCE: usize = 3;
 
 /// Number of binaries in the closing list of durations.
 const LISTED: usize = 12;
