@@ -17,6 +17,10 @@ mod radio;
 
 use std::process::ExitCode;
 
+/// Allocator: objects of one size lie side by side, so that the state of many flows takes fewer cache lines (ADR 0163).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let asked: Vec<String> = std::env::args().skip(1).collect();
     if let [word, case, seconds] = &asked[..]

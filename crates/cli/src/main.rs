@@ -25,6 +25,10 @@ mod player;
 use clap::Parser as _;
 use std::process::ExitCode;
 
+/// Allocator: objects of one size lie side by side, so that the state of many flows takes fewer cache lines (ADR 0163).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = cmd::cli::Cli::parse();
     let console = console::streams::Console::new(&cli.everywhere);

@@ -382,13 +382,14 @@ pub fn real_time(priority: i32) -> io::Result<()> {
     check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const p) })
 }
 
-/// Sets the timer slack of the calling thread to 1 ns, and locks its present memory. Both only improve timing, so
-/// refusals are ignored.
+/// Sets the timer slack of the calling thread to 1 ns, and locks the memory of the process: what is resident now, and
+/// what of its present mappings becomes so. Both only improve timing, so refusals are ignored.
 pub fn punctual() {
     // SAFETY: no memory is involved.
     unsafe {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
-        libc::mlockall(libc::MCL_CURRENT);
+        // An allocator reserves mappings far larger than what is in use.
+        libc::mlockall(libc::MCL_CURRENT | libc::MCL_ONFAULT);
     }
 }
 
