@@ -19,6 +19,8 @@ pub mod vhost;
 pub mod workload_protocol;
 
 #[cfg(target_os = "linux")]
+mod cpu;
+#[cfg(target_os = "linux")]
 pub mod drive;
 #[cfg(target_os = "linux")]
 mod folder;

@@ -5,6 +5,7 @@
 //! turns with the network until all workloads are done, and report.
 
 use crate::calendar::NEVER;
+use crate::cpu::OwnCpu;
 use crate::drive::{Driver, Next};
 use crate::guest::{Guest, Setup};
 use crate::guest_nodes::{self, file, settings};
@@ -34,7 +35,7 @@ const GRACE: Span = Span::from_secs(2);
 const MEMORY_MIB: u32 = 512;
 
 /// Runs repetition `repetition` of a model in virtual time, with real kernels where the model requires them.
-/// `stop`, once set, ends the run early.
+/// `stop`, once set, ends the run early. Until the end the calling thread and the kernels share one CPU.
 ///
 /// # Errors
 /// [`Error::Asked`] if a requirement of the model is not available; [`Error::Guest`] or [`Error::Refused`] if
@@ -46,6 +47,7 @@ pub fn once(
     options: &Options,
     stop: &AtomicBool,
 ) -> Result<KernelOutcome, Error> {
+    let _cpu = OwnCpu::take();
     let (remotes, wired) = (Vec::new(), Vec::new());
     let mut clock = Turns { kernels, options, stop, remotes, wired, played: Played::default() };
     let ran = run::run(model, repetition, run::tracer(options.trace), &mut clock)?;
