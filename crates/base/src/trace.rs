@@ -9,7 +9,6 @@ use crate::packet::Packet;
 use crate::pool::Part;
 use crate::tcp::Segment;
 use crate::time::Time;
-use std::collections::BTreeMap;
 
 /// An encoded body: transport header and payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -73,9 +72,9 @@ pub struct Tracer {
     sightings: Vec<Sighting>,
     /// Number of records removed by [`Tracer::drain`].
     drained: usize,
-    /// By source and [`Packet::ledger`]: largest window that a host advertised, bytes; `Some` if packets
-    /// themselves are not kept.
-    windows: Option<BTreeMap<(u32, usize), u32>>,
+    /// By source: [`Packet::ledger`] and largest window that a host advertised in its packets, bytes; `Some` if packets
+    /// themselves are not kept. A host has packets of few ledgers.
+    windows: Option<Vec<Vec<(usize, u32)>>>,
 }
 
 impl Tracer {
@@ -89,11 +88,11 @@ impl Tracer {
     }
     /// A recorder of the largest window that each host advertises.
     pub fn of_windows() -> Self {
-        Tracer { windows: Some(BTreeMap::new()), ..Tracer::of(&[Category::Packets]) }
+        Tracer { windows: Some(Vec::new()), ..Tracer::of(&[Category::Packets]) }
     }
-    /// True if nothing is recorded.
+    /// True if neither events nor packets are kept.
     pub fn is_off(&self) -> bool {
-        self.mask == 0
+        self.mask == 0 || self.windows.is_some()
     }
     /// True if the category is on.
     #[inline]
@@ -110,7 +109,7 @@ impl Tracer {
     /// Records the transmission of data: an event of transports that captures need too.
     #[inline]
     pub fn record_data(&mut self, t: Time, source: Source, event: impl FnOnce() -> Event) {
-        if self.is_off() {
+        if self.mask == 0 {
             return; // the usual case, in one comparison
         }
         let captures = self.wants(Category::Packets) && self.windows.is_none();
@@ -128,26 +127,29 @@ impl Tracer {
     pub fn sight<B: Body>(&mut self, t: Time, source: Source, packet: &Packet, sent: Option<&B>) {
         if let Some(windows) = &mut self.windows {
             if let Some(segment) = sent.and_then(Body::segment) {
-                let largest = windows.entry((source.0, packet.ledger())).or_default();
-                *largest = (*largest).max(segment.window);
+                offer(windows, source, packet.ledger(), segment.window);
             }
             return;
         }
         let after = self.drained + self.records.len();
-        let segment = sent.and_then(Body::segment).copied();
-        let encoded = sent.filter(|_| segment.is_none()).and_then(|body| {
-            let mut bytes = Vec::new();
-            body.encode(&mut bytes).map(|protocol| Box::new(Encoded { protocol, bytes }))
-        });
         self.sightings.push(Sighting {
             t,
             source,
             packet: *packet,
-            sent: segment,
-            encoded,
+            sent: None,
+            encoded: None,
             derived: None,
             after,
         });
+        // Set in place, so that a body is copied once.
+        if let (Some(body), Some(sighting)) = (sent, self.sightings.last_mut()) {
+            sighting.sent = body.segment().copied();
+            if sighting.sent.is_none() {
+                let mut bytes = Vec::new();
+                sighting.encoded =
+                    body.encode(&mut bytes).map(|protocol| Box::new(Encoded { protocol, bytes }));
+            }
+        }
     }
     /// Records a packet derived by a router. Check [`Tracer::wants`] first.
     #[cold]
@@ -169,8 +171,8 @@ impl Tracer {
     }
     /// Largest advertised windows with source and [`Packet::ledger`], if they are recorded.
     pub fn windows(&self) -> impl Iterator<Item = (Source, usize, u32)> + '_ {
-        let windows = self.windows.iter().flatten();
-        windows.map(|(&(source, ledger), &largest)| (Source(source), ledger, largest))
+        let windows = (0..).zip(self.windows.iter().flatten());
+        windows.flat_map(|(source, of)| of.iter().map(move |&(ledger, most)| (Source(source), ledger, most)))
     }
     /// All records, in order of recording.
     pub fn records(&self) -> &[Record] {
@@ -202,5 +204,17 @@ impl Tracer {
     /// Takes all packets, in order of sending and receiving.
     pub fn take_sightings(&mut self) -> Vec<Sighting> {
         std::mem::take(&mut self.sightings)
+    }
+}
+
+/// Raises the largest window of a host and a ledger to `window`.
+fn offer(windows: &mut Vec<Vec<(usize, u32)>>, source: Source, ledger: usize, window: u32) {
+    let at = source.0 as usize;
+    if at >= windows.len() {
+        windows.resize_with(at + 1, Vec::new);
+    }
+    match windows[at].iter_mut().find(|(known, _)| *known == ledger) {
+        Some((_, largest)) => *largest = window.max(*largest),
+        None => windows[at].push((ledger, window)),
     }
 }

@@ -57,37 +57,45 @@ impl Prepared {
     /// Encodes the first `snap` bytes of a frame (0: all), its length on the wire, and its comment, which may be empty.
     pub fn fill(&mut self, snap: u32, wire_len: u32, bytes: &[u8], comment: &[u8]) {
         let kept = kept(snap, bytes);
+        let comment = comment.get(..OPTION).unwrap_or(comment);
+        let (frame, text) = (kept.len().next_multiple_of(4), comment.len().next_multiple_of(4));
+        // The option header and the end of the options take four bytes each.
+        let options = if comment.is_empty() { 0 } else { text + 8 };
+        let length = (HEAD + 8 + frame + options + 4) as u32;
+        let mut head = [0; HEAD + 8];
+        let words = [6, length, 0, 0, 0, kept.len() as u32, wire_len.max(kept.len() as u32)];
+        for (to, word) in head.as_chunks_mut().0.iter_mut().zip(words) {
+            *to = word.to_le_bytes();
+        }
         let block = &mut self.block;
         block.clear();
-        // Padding, lengths and option headers need less than 28 bytes.
-        block.reserve(HEAD + kept.len() + comment.len() + 28);
-        block.extend_from_slice(&[0; HEAD]);
-        for word in [kept.len() as u32, wire_len.max(kept.len() as u32)] {
-            block.extend_from_slice(&word.to_le_bytes());
-        }
+        block.reserve(length as usize);
+        block.extend_from_slice(&head);
         block.extend_from_slice(kept);
-        pad(block);
+        block.extend_from_slice(&PADDING[..frame - kept.len()]);
         if !comment.is_empty() {
-            option(block, 1, comment);
-            end_of_options(block);
+            block.extend_from_slice(&(1 | (comment.len() as u32) << 16).to_le_bytes());
+            block.extend_from_slice(comment);
+            // Padding, then the end of the options.
+            block.extend_from_slice(&PADDING[..text - comment.len() + 4]);
         }
-        let length = (block.len() as u32 + 4).to_le_bytes();
-        block.extend_from_slice(&length);
-        block[..4].copy_from_slice(&6u32.to_le_bytes());
-        block[4..8].copy_from_slice(&length);
+        block.extend_from_slice(&length.to_le_bytes());
     }
 
     /// Block with this interface and time.
+    #[inline]
     fn at(&mut self, time_ns: u64, tap: u32) -> &[u8] {
-        if let Some(head) = self.block.get_mut(8..HEAD) {
-            for (to, word) in head.chunks_exact_mut(4).zip([tap, (time_ns >> 32) as u32, time_ns as u32]) {
-                to.copy_from_slice(&word.to_le_bytes());
-            }
+        if let Some(head) = self.block.first_chunk_mut::<HEAD>() {
+            head[8..12].copy_from_slice(&tap.to_le_bytes());
+            head[12..16].copy_from_slice(&((time_ns >> 32) as u32).to_le_bytes());
+            head[16..20].copy_from_slice(&(time_ns as u32).to_le_bytes());
         }
         &self.block
     }
 }
 
+/// Longest padding to a multiple of four bytes, with the end of the options.
+const PADDING: [u8; 7] = [0; 7];
 /// Byte-order magic of a section.
 const ORDER: u32 = 0x1a2b_3c4d;
 /// Longest option value, bytes.
@@ -157,6 +165,7 @@ impl<W: Write> PcapngWriter<W> {
     ///
     /// # Errors
     /// An error of the underlying writer.
+    #[inline]
     pub fn write_prepared(&mut self, time_ns: u64, tap: u32, frame: &mut Prepared) -> io::Result<()> {
         if tap as usize >= self.taps.len() {
             return Ok(());

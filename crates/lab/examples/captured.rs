@@ -1,16 +1,19 @@
-//! Measurement of the cost of a packet capture: `captured FILE run|discard|stream|whole [FOLDER]`.
+//! Measurement of the cost of a packet capture: `captured FILE run|pcap|discard|stream|whole [FOLDER]`.
 //!
-//! Runs the first repetition of a scenario's first cell: without a capture (`run`), with captures streamed into
-//! nothing (`discard`) or into FOLDER (`stream`), or with all packets kept in memory until the end (`whole`). Prints
-//! the largest resident memory; `/usr/bin/time` tells the processor time.
+//! Runs the first repetition of a scenario's first cell: without a capture (`run`), for its results and then for
+//! captures in FOLDER as `williwaw run --pcap` does (`pcap`), with captures streamed in two passes into nothing
+//! (`discard`) or into FOLDER (`stream`), or with all packets kept in memory until the end (`whole`). Prints the largest
+//! resident memory; `/usr/bin/time` tells the processor time.
 
 #![expect(clippy::print_stdout, reason = "an example speaks")]
 
-use lab::capture::{capture, stream};
+use lab::capture::{Foresight, Foresights, capture, stream};
 use lab::once::{Options, run_once};
+use lab::sweep::{Sweep, SweepControl};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 /// Bytes of each packet that are kept, as `williwaw run --pcap` keeps them.
 const SNAP: u32 = 96;
@@ -33,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 made.write(out?, tap.map(|_| at), SNAP, "captured")?;
             }
         }
-        "stream" | "discard" => {
+        "stream" | "discard" | "pcap" => {
             let discard = mode == "discard";
             let mut open = |tap: Option<&::capture::Tap>| -> std::io::Result<Box<dyn Write>> {
                 let name = tap.map_or("all", |tap| &tap.name);
@@ -43,11 +46,23 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     Box::new(create(&format!("{name}.pcapng"))?)
                 })
             };
-            println!("{:?}", stream(model, 0, SNAP, "captured", &mut open)?);
+            let known = if mode == "pcap" { results(&scenario)? } else { None };
+            println!("{:?}", stream(model, 0, SNAP, "captured", known, &mut open)?);
         }
-        _ => return Err("run, discard, stream or whole".into()),
+        _ => return Err("run, pcap, discard, stream or whole".into()),
     }
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     println!("{}", status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or("memory unknown"));
     Ok(())
+}
+
+/// Runs the repetition for its results, and returns the foresight of its capture.
+fn results(scenario: &scenario::Scenario) -> Result<Option<Foresight>, Box<dyn std::error::Error>> {
+    let stop = AtomicBool::new(false);
+    let control = SweepControl { progress: &|_| (), stop: &stop, jobs: 1, shuffle_ties: None, player: None };
+    let mut sweep = Sweep::new(scenario, Some(1), None, "captured").map_err(|error| format!("{error:?}"))?;
+    sweep.foresights = Some(Foresights::of(|_| true));
+    let (rows, _) = sweep.run(None, &control).map_err(|error| format!("{error:?}"))?;
+    println!("{} rows", rows.len());
+    Ok(sweep.foresights.and_then(|foresights| foresights.take(0, 0)))
 }

@@ -8,6 +8,7 @@
 
 mod collector;
 mod decimal;
+mod foresight;
 mod numbers;
 pub mod ports;
 mod radio;
@@ -25,6 +26,7 @@ use base::wire;
 use base::wire::frame::Framing;
 use base::{Span, Time};
 use collector::Collector;
+pub use foresight::{Foresight, Foresights};
 use path::ElementId;
 use scenario::Model;
 use scenario::build::World;
@@ -112,6 +114,7 @@ struct Sent<'a> {
 }
 
 impl<'a> Sent<'a> {
+    #[inline(always)]
     fn new(number: Option<u64>, body: Body<'a>, ecn: u8) -> Self {
         Sent {
             number,
@@ -180,7 +183,7 @@ pub fn capture(model: &Model, repetition: u64) -> Capture<'static> {
 impl<'a> Capture<'a> {
     /// Builds the capture from the records of a run; times count from t = 0.
     pub fn of(model: &Model, world: &World, recorded: Recorded<'_, 'a>) -> Capture<'a> {
-        let mut collector = Collector::new(model, world, recorded.framing);
+        let mut collector = Collector::new(model, world, recorded.framing, foresight::verdicts(world));
         for crossing in recorded.crossings {
             collector.cross(crossing);
         }
@@ -318,14 +321,14 @@ impl<'c> Format<'c> {
     ) -> &'s mut Prepared {
         // A block with bytes recorded at a tap is not shared with other taps.
         let ecn = if glimpse.bytes.is_none() { glimpse.ecn } else { u8::MAX };
-        let known = sent.ready.take().filter(|(known, _)| *known == ecn && glimpse.bytes.is_none());
-        let block = known.map(|(_, block)| block).unwrap_or_else(|| {
+        if sent.ready.as_ref().is_none_or(|(known, _)| *known != ecn || ecn == u8::MAX) {
             let wire_len = self.frame(glimpse, sent);
-            let mut block = spare.pop().unwrap_or_default();
+            let known = sent.ready.take().map(|(_, block)| block);
+            let mut block = known.or_else(|| spare.pop()).unwrap_or_default();
             block.fill(snap, wire_len, &self.bytes, &self.comment);
-            block
-        });
-        &mut sent.ready.insert((ecn, block)).1
+            sent.ready = Some((ecn, block));
+        }
+        &mut sent.ready.get_or_insert_default().1
     }
 
     /// Sets `bytes` to a packet with the ECN codepoint `ecn`, or to the bytes `seen` recorded at the tap. Packets

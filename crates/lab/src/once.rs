@@ -37,8 +37,18 @@ pub fn run_until_stopped(
     options: Options,
     stop: &AtomicBool,
 ) -> Option<RunOutcome> {
-    let tracer = run::tracer(options.trace);
-    run_while(model, repetition, tracer, options.shuffle_ties, &|| !stop.load(Ordering::Relaxed))
+    recorded_until_stopped(model, repetition, run::tracer(options.trace), options.shuffle_ties, stop)
+}
+
+/// [`run_until_stopped`] with a recorder of the caller's choice.
+pub(crate) fn recorded_until_stopped(
+    model: &Model,
+    repetition: u64,
+    tracer: Tracer,
+    shuffle_ties: Option<u64>,
+    stop: &AtomicBool,
+) -> Option<RunOutcome> {
+    run_while(model, repetition, tracer, shuffle_ties, &|| !stop.load(Ordering::Relaxed))
 }
 
 /// [`run_until_stopped`] for a model whose missing endpoints `attach` adds to the network. The run ends early when

@@ -8,10 +8,12 @@ mod unfinished;
 
 pub use self::cells::{Cells, HELD};
 use self::unfinished::{FinishedSet, UnfinishedRepetitions};
+use crate::capture::{Foresight, Foresights};
 use crate::measure::{self, FlowMeasures};
-use crate::once::{Options, RunOutcome, run_until_stopped};
+use crate::once::{RunOutcome, recorded_until_stopped};
 use crate::shard::ShardPart;
 use crate::system::tables::{self, Tables};
+use base::trace::Tracer;
 use rayon::prelude::*;
 use report::Picture;
 use results::Error;
@@ -36,6 +38,8 @@ pub struct Sweep {
     pub header: Header,
     /// Tables of networks of cells, if a cell of the grid has any.
     pub tables: Option<Tables>,
+    /// Foresights for the captures that follow, if any do.
+    pub foresights: Option<Foresights>,
 }
 
 /// Results of a repetition: rows of flows, and rows of each further table.
@@ -311,7 +315,7 @@ impl Sweep {
             None
         };
         let repetitions = repetitions.unwrap_or(run.repetitions);
-        Ok(Sweep { cells, repetitions, part: ShardPart::WHOLE, header, tables })
+        Ok(Sweep { cells, repetitions, part: ShardPart::WHOLE, header, tables, foresights: None })
     }
 
     /// Restricts the sweep to a part.
@@ -545,11 +549,9 @@ impl SweepWorker<'_> {
         if let (Some(flow), None) = (real(model), control.player) {
             return Err(SweepError::Real(flow.to_owned()));
         }
-        let options = Options { trace: false, shuffle_ties: control.shuffle_ties };
         let played = match control.player {
             Some(player) if real(model).is_some() => player.play(cell, model, repetition, control.stop)?,
-            _ => run_until_stopped(model, repetition, options, control.stop)
-                .map(|outcome| RepetitionResults::of(model, outcome)),
+            _ => self.modelled(cell, model, repetition, control),
         };
         let Some(RepetitionResults { measures, populations, beside }) = played else { return Ok(None) };
         let commands = model.commands.iter().filter(|command| !command.serves);
@@ -563,5 +565,25 @@ impl SweepWorker<'_> {
         let beside = beside.into_iter().filter(|_| sweep.tables.is_some());
         let beside = beside.map(|rows| rows.into_iter().map(row).collect()).collect();
         Ok(Some(RepRows { rows, beside }))
+    }
+
+    /// Runs one repetition of models alone, and keeps its foresight if its capture follows; `None` if it was stopped.
+    fn modelled(
+        &self,
+        cell: u32,
+        model: &Model,
+        repetition: u64,
+        control: &SweepControl<'_>,
+    ) -> Option<RepetitionResults> {
+        // Captures break ties by position.
+        let foresights = self.sweep.foresights.as_ref().filter(|_| control.shuffle_ties.is_none());
+        let foresights = foresights.filter(|foresights| foresights.wants(model, repetition));
+        let tracer = if foresights.is_some() { Tracer::of_windows() } else { Tracer::off() };
+        let ties = control.shuffle_ties;
+        let mut outcome = recorded_until_stopped(model, repetition, tracer, ties, control.stop)?;
+        if let Some(foresights) = foresights {
+            foresights.keep(cell, repetition, Foresight::of(&mut outcome.world));
+        }
+        Some(RepetitionResults::of(model, outcome))
     }
 }

@@ -5,24 +5,29 @@
 use base::wire::checksum::Sum;
 use base::wire::{TCP, UDP, flag};
 use capture::Reader;
-use lab::capture::{Streamed, capture, stream};
+use lab::capture::{Foresight, Foresights, Streamed, capture, stream};
 use lab::once::{Options, run_once};
+use lab::sweep::{Sweep, SweepControl};
 use scenario::Model;
 use scenario::metric::Metric;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
 use testkit::Download;
 
 /// A link that stalls and loses, one flow or two over it.
 fn scenario(tcp: &str) -> Model {
+    testkit::model::<&str>(&text(tcp), &[])
+}
+
+/// Text of that scenario.
+fn text(tcp: &str) -> String {
     let path = Download::over("400 kbit/s", "150 ms").drop_tail(12);
     let faults = "[[hop.gate]]\nname = \"reselection\"\nat = \"after-queue\"\nevery = \"uniform(8 s, 12 s)\"\n\
                   lasts = \"uniform(1 s, 5 s)\"\n[[hop.loss]]\nname = \"errors\"\nprobability = 0.01";
     let flows = path.faults(faults).tcp(tcp).bytes("500 kB").and("other", "7 s", "100 kB");
-    let text =
-        flows.limit("1 h").text().replace("williwaw = 1", "williwaw = 1\ntitle = \"stalls and losses\"");
-    testkit::model::<&str>(&text, &[])
+    flows.limit("1 h").text().replace("williwaw = 1", "williwaw = 1\ntitle = \"stalls and losses\"")
 }
 
 /// TCPs whose captures differ in kind: with options and without, two-way and one-way.
@@ -286,6 +291,16 @@ fn xplot_files_have_the_glyphs_of_tcptrace() {
 
 /// The captures of a repetition, written while it runs, by the name of the tap; none if a packet outlived its end.
 fn streamed(model: &Model, snap: u32) -> Option<BTreeMap<String, Vec<u8>>> {
+    streamed_with(model, 0, snap, None)
+}
+
+/// [`streamed`] of a repetition whose foresight may be known.
+fn streamed_with(
+    model: &Model,
+    repetition: u64,
+    snap: u32,
+    known: Option<Foresight>,
+) -> Option<BTreeMap<String, Vec<u8>>> {
     struct Out(String, std::sync::mpsc::Sender<(String, Vec<u8>)>);
     impl std::io::Write for Out {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -300,7 +315,8 @@ fn streamed(model: &Model, snap: u32) -> Option<BTreeMap<String, Vec<u8>>> {
     let mut open = |tap: Option<&capture::Tap>| {
         Ok(Out(tap.map_or(String::new(), |tap| tap.name.clone()), sender.clone()))
     };
-    let Streamed::Whole(count) = stream(model, 0, snap, "test", &mut open).unwrap() else { return None };
+    let done = stream(model, repetition, snap, "test", known, &mut open).unwrap();
+    let Streamed::Whole(count) = done else { return None };
     drop(sender);
     let mut files = BTreeMap::<String, Vec<u8>>::new();
     written.iter().for_each(|(name, bytes)| files.entry(name).or_default().extend(bytes));
@@ -323,6 +339,43 @@ fn streamed_captures_are_the_same_bytes() {
             }
             let expected = whole.write(Vec::new(), None, snap, "test").unwrap();
             assert!(files[""] == expected, "{tcp}: the file of all taps");
+        }
+    }
+}
+
+/// A sweep keeps the foresight of the repetitions whose captures follow. The captures are those of two passes, and the
+/// results those of a sweep without captures; with background load too, which a recorded run schedules packet by packet.
+#[test]
+fn the_run_for_the_results_is_the_first_pass_of_the_capture() {
+    let background = "[[hop.background]]\nname = \"load\"\nrate = \"100 kbit/s\"\npacket = \"250 B\"\n";
+    // Load on a link with losses is scheduled packet by packet in any run.
+    let losses = "[[hop.loss]]\nname = \"errors\"\nprobability = 0.01";
+    let loaded = text(TCPS[2]).replace(losses, background);
+    assert!(loaded.contains(background));
+    for text in TCPS.map(text).into_iter().chain([loaded]) {
+        let scenario = scenario::read("s.toml", text.as_bytes(), &scenario::NoFiles).expect("a scenario");
+        let stop = AtomicBool::new(false);
+        let control =
+            SweepControl { progress: &|_| (), stop: &stop, jobs: 2, shuffle_ties: None, player: None };
+        let sweep = |foresights| {
+            let mut sweep = Sweep::new(&scenario, Some(3), None, "test").expect("a sweep");
+            sweep.foresights = foresights;
+            let (mut rows, complete) = sweep.run(None, &control).expect("rows");
+            assert!(complete);
+            rows.sort_by_key(|row| (row.repetition, row.flow.clone()));
+            (sweep, rows)
+        };
+        let (_, plain) = sweep(None);
+        let (sweep, rows) = sweep(Some(Foresights::of(|repetition| repetition > 0)));
+        assert_eq!(rows, plain, "{text}");
+        let foresights = sweep.foresights.expect("foresights");
+        assert!(foresights.take(0, 0).is_none(), "no capture follows");
+        for repetition in [1, 2] {
+            let known = foresights.take(0, repetition);
+            assert!(known.is_some() && foresights.take(0, repetition).is_none());
+            let model = scenario.first();
+            let files = streamed_with(model, repetition, 96, known).expect("no packet outlives its end");
+            assert!(Some(files) == streamed_with(model, repetition, 96, None), "{repetition}: {text}");
         }
     }
 }

@@ -70,17 +70,37 @@ pub struct IpFields {
 /// Maximum length of TCP options, bytes.
 const OPTIONS: usize = 40;
 
+/// Largest headers: IPv6, TCP and its options, bytes.
+const HEADERS: usize = 40 + 20 + OPTIONS;
+
+/// Headers of a packet while they are written.
+struct Headers {
+    room: [u8; HEADERS],
+    /// Bytes written.
+    len: usize,
+}
+
+impl Headers {
+    /// Appends bytes; what exceeds the room is left out.
+    #[inline]
+    fn put<const N: usize>(&mut self, bytes: [u8; N]) {
+        if let Some(to) = self.room.get_mut(self.len..self.len + N) {
+            to.copy_from_slice(&bytes);
+            self.len += N;
+        }
+    }
+}
+
 /// Writes the packet into `out`, which is cleared first: its headers, then payload up to `keep` bytes in
 /// total. Returns the size of the whole packet, bytes.
 pub fn packet(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment, ip: IpFields, keep: usize) -> u32 {
     let tcp = if from.address.is_ipv4() { 20 } else { 40 };
-    out.clear();
-    out.resize(tcp + 20, 0);
-    options(out, from, to, segment);
-    let header = out.len() - tcp;
-    let size = (out.len() as u32 + segment.len).min(u32::from(u16::MAX));
-    let (outside, inside) = out.split_at_mut(tcp);
-    tcp_header(inside, from, to, segment, header);
+    let mut headers = Headers { room: [0; HEADERS], len: tcp + 20 };
+    options(&mut headers, tcp + 20, from, to, segment);
+    let Headers { mut room, len } = headers;
+    let size = (len as u32 + segment.len).min(u32::from(u16::MAX));
+    let (outside, inside) = room[..len].split_at_mut(tcp);
+    tcp_header(inside, from, to, segment, len - tcp);
     match (from.address, to.address) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             header_v4(outside, [source.octets(), destination.octets()], TCP, ip, size);
@@ -90,7 +110,9 @@ pub fn packet(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment, ip: Ip
     // A payload of zeros contributes only its length.
     let sum = Sum::ZERO.and_pseudo(from.address, to.address, TCP, size - tcp as u32).and(inside);
     inside[16..18].copy_from_slice(&sum.finish().to_be_bytes());
-    out.resize((size as usize).min(keep.max(tcp + header)), 0);
+    out.clear();
+    out.extend_from_slice(&room[..len]);
+    out.resize((size as usize).min(keep.max(len)), 0);
     size
 }
 
@@ -169,34 +191,35 @@ fn header_v6(out: &mut [u8], [source, destination]: [[u8; 16]; 2], ip: IpFields,
     out[24..40].copy_from_slice(&destination);
 }
 
-/// Appends the options, in the order and with the padding of most stacks.
-fn options(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment) {
-    let begin = out.len();
+/// Appends the options, in the order and with the padding of most stacks; `begin` is the place of the first.
+fn options(out: &mut Headers, begin: usize, from: &End, to: &End, segment: &Segment) {
     if segment.syn {
-        out.extend([option::MSS, 4]);
-        out.extend(from.mss.to_be_bytes());
+        let [high, low] = from.mss.to_be_bytes();
+        out.put([option::MSS, 4, high, low]);
         if from.permits_sack {
-            out.extend([option::NOTHING, option::NOTHING, option::SACK_PERMITTED, 2]);
+            out.put([option::NOTHING, option::NOTHING, option::SACK_PERMITTED, 2]);
         }
         if let Some(scale) = from.scale {
-            out.extend([option::NOTHING, option::SCALE, 3, scale]);
+            out.put([option::NOTHING, option::SCALE, 3, scale]);
         }
     }
     if let Some(stamps) = segment.timestamps {
-        out.extend([option::NOTHING, option::NOTHING, option::TIMESTAMPS, 10]);
-        out.extend(from.ticks(stamps.value).to_be_bytes());
+        out.put([option::NOTHING, option::NOTHING, option::TIMESTAMPS, 10]);
+        out.put(from.ticks(stamps.value).to_be_bytes());
         // TSecr is 0 without an ACK (RFC 7323 section 3.2), and before any timestamp was received.
         let echo = if segment.has_ack && !stamps.echo.is_never() { to.ticks(stamps.echo) } else { 0 };
-        out.extend(echo.to_be_bytes());
+        out.put(echo.to_be_bytes());
     }
-    let room = (OPTIONS - (out.len() - begin)).saturating_sub(4) / 8;
     let blocks = segment.sack.as_slice();
-    let blocks = blocks.get(..room).unwrap_or(blocks);
     if !blocks.is_empty() {
-        out.extend([option::NOTHING, option::NOTHING, option::SACK, 2 + 8 * blocks.len() as u8]);
+        let room = (OPTIONS - (out.len - begin)).saturating_sub(4) / 8;
+        let blocks = blocks.get(..room).unwrap_or(blocks);
+        if !blocks.is_empty() {
+            out.put([option::NOTHING, option::NOTHING, option::SACK, 2 + 8 * blocks.len() as u8]);
+        }
         for block in blocks {
-            out.extend(to.seq(block.left).to_be_bytes());
-            out.extend(to.seq(block.right).to_be_bytes());
+            out.put(to.seq(block.left).to_be_bytes());
+            out.put(to.seq(block.right).to_be_bytes());
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::console::streams::Console;
 use crate::output::VERSION;
 use crate::player::kernels::KernelPlayer;
 use capture::{OutgoingFrame, PcapngWriter, Reader, Tap};
-use lab::capture::{Streamed, stream};
+use lab::capture::{Foresight, Foresights, Streamed, stream};
 use lab::sweep::Sweep;
 use scenario::Model;
 use std::fs::File;
@@ -99,6 +99,12 @@ impl RequestedOutputs {
         Ok(())
     }
 
+    /// Foresights that a sweep keeps for its captures; `None` without captures.
+    pub(crate) fn foresights(&self) -> Option<Foresights> {
+        let which = self.pcap.clone()?;
+        Some(Foresights::of(move |rep| u32::try_from(rep).is_ok_and(|rep| which.has(rep))))
+    }
+
     /// Runs the requested repetitions again with full recording, and writes the captures into the folder.
     pub(crate) fn write(
         &self,
@@ -140,7 +146,9 @@ impl RequestedOutputs {
                     continue;
                 }
                 if asked(&self.pcap, rep) {
-                    captures += self.capture(&cell.model, u64::from(rep), &path)?;
+                    let (cell_number, rep) = (number as u32, u64::from(rep));
+                    let known = sweep.foresights.as_ref().and_then(|of| of.take(cell_number, rep));
+                    captures += self.capture(&cell.model, rep, known, &path)?;
                 }
                 if asked(&self.xplot, rep) {
                     for (flow, model) in cell.model.flows.iter().enumerate() {
@@ -167,6 +175,7 @@ impl RequestedOutputs {
         &self,
         model: &Model,
         repetition: u64,
+        known: Option<Foresight>,
         path: &dyn Fn(&str) -> PathBuf,
     ) -> Result<usize, Failure> {
         let application = format!("williwaw {VERSION}");
@@ -174,7 +183,7 @@ impl RequestedOutputs {
             path(&tap.map_or("pcapng".to_owned(), |tap| format!("{}.pcapng", plain(&tap.name))))
         };
         let mut open = |tap: Option<&Tap>| Ok(BufWriter::with_capacity(1 << 18, File::create(file(tap))?));
-        let streamed = stream(model, repetition, self.snap, &application, &mut open);
+        let streamed = stream(model, repetition, self.snap, &application, known, &mut open);
         match streamed.map_err(|error| Failure::write(&file(None), &error))? {
             Streamed::Whole(files) => Ok(files),
             Streamed::AtEnd => {

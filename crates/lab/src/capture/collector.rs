@@ -74,8 +74,14 @@ pub(super) struct Collector<'m, 'a> {
 }
 
 impl<'m, 'a> Collector<'m, 'a> {
-    /// A collector with the taps of the model and no packets.
-    pub(super) fn new(model: &'m Model, world: &World, framing: Option<Framing>) -> Self {
+    /// A collector with the taps of the model and no packets. `verdicts` are those on retransmissions, for each
+    /// direction of each flow.
+    pub(super) fn new(
+        model: &'m Model,
+        world: &World,
+        framing: Option<Framing>,
+        verdicts: Vec<Vec<Retransmission>>,
+    ) -> Self {
         let mut taps = Vec::new();
         let link = super::link(framing);
         let tap = |name: String, description: String| Tap { link, snap: 0, name, description };
@@ -123,7 +129,7 @@ impl<'m, 'a> Collector<'m, 'a> {
             link_taps,
             taps,
             hosts,
-            verdicts: world.network.ledgers().iter().map(|ledger| ledger.verdicts().into_iter()).collect(),
+            verdicts: verdicts.into_iter().map(Vec::into_iter).collect(),
             numbers: vec![0; 2 * model.flows.len()],
             cause: None,
             again: 0,
@@ -211,50 +217,55 @@ impl<'m, 'a> Collector<'m, 'a> {
         let sent = sighting.sent.is_some() || sighting.encoded.is_some();
         let ledger = own.map_or(head.ledger(), |own| if sent { own } else { own ^ 1 });
         let flow = ledger / 2;
-        if sent {
+        let packet = if sent {
             let cause = self.cause.take().filter(|(id, _)| *id == head.id).map(|(_, cause)| cause);
             let again = std::mem::take(&mut self.again);
-            self.by_id.insert(head.id, self.first + self.packets.len() as u32);
+            let packet = self.first + self.packets.len() as u32;
+            self.by_id.insert(head.id, packet);
             // Identifications start at 1 in each direction of each flow, because some stacks treat 0 as
             // absent.
             let number = &mut self.numbers[ledger];
             *number = *number % u16::MAX + 1;
             let number = *number;
-            // The comment shows the verdict on the first of the retransmitted ranges.
-            let mut verdicts = self.verdicts.get_mut(ledger).into_iter().flatten().take(again);
-            let verdict = verdicts.next();
-            verdicts.for_each(drop);
             let body = match (&sighting.sent, &sighting.encoded) {
                 (Some(segment), _) => {
                     self.windows.note(ledger, segment.window);
-                    let mut body = Body::Segment {
-                        head,
-                        id: number,
-                        segment: *segment,
-                        divisible: self.divisible[ledger],
-                    };
-                    if let Body::Segment { segment, .. } = &mut body
-                        && self.one_way[flow]
-                    {
-                        self.complete_for_the_wire(flow, &head, segment);
+                    let mut segment = *segment;
+                    if self.one_way[flow] {
+                        self.complete_for_the_wire(flow, &head, &mut segment);
                     }
-                    body
+                    Body::Segment { head, id: number, segment, divisible: self.divisible[ledger] }
                 }
                 (None, Some(encoded)) => Body::Packet(self.packet(flow, &head, number, encoded)),
                 (None, None) => return,
             };
-            self.packets.push_back(Sent { cause, verdict, ..Sent::new(Some(head.id), body, head.ecn) });
-        } else if head.flags.has(base::Flags::DATA) {
-            self.got_data[flow] |= !head.flags.has(base::Flags::REPLY);
-        }
-        let Some(packet) = self.find(head.id) else { return };
-        if !sent && let Some(taken) = self.packets.get_mut((packet - self.first) as usize) {
+            let mut sent = Sent::new(Some(head.id), body, head.ecn);
+            sent.cause = cause;
+            if again > 0 {
+                // The comment shows the verdict on the first of the retransmitted ranges.
+                let mut verdicts = self.verdicts.get_mut(ledger).into_iter().flatten().take(again);
+                sent.verdict = verdicts.next();
+                verdicts.for_each(drop);
+            }
+            self.packets.push_back(sent);
+            packet
+        } else {
+            if head.flags.has(base::Flags::DATA) {
+                self.got_data[flow] |= !head.flags.has(base::Flags::REPLY);
+            }
+            let Some(packet) = self.find(head.id) else { return };
+            packet
+        };
+        let tap = self.host_taps.get(sighting.source.0);
+        let Some(seen) = self.packets.get_mut((packet - self.first) as usize) else { return };
+        if !sent {
             // A fragment waits for reassembly.
-            taken.ended = !matches!(taken.body, Body::Derived(_, Derived::Part { .. }));
+            seen.ended = !matches!(seen.body, Body::Derived(_, Derived::Part { .. }));
         }
-        let Some(tap) = self.host_taps.get(sighting.source.0) else { return };
+        let Some(tap) = tap else { return };
+        seen.shown += 1;
         let (t, order) = (sighting.t, 2 * sighting.after);
-        self.show(Glimpse { t, order, tap, packet, ecn: head.ecn, bytes: None });
+        self.glimpses.push(Glimpse { t, order, tap, packet, ecn: head.ecn, bytes: None });
     }
 
     /// Encodes a packet of another protocol, IP header included. Each network path of a node has its own
@@ -365,7 +376,8 @@ impl<'m, 'a> Collector<'m, 'a> {
             _ => None,
         };
         if let Some(shown) = shown {
-            self.show(shown);
+            sent.shown += 1;
+            self.glimpses.push(shown);
         }
     }
 
@@ -395,7 +407,10 @@ impl<'m, 'a> Collector<'m, 'a> {
     ///
     /// Errors of `give`.
     pub(super) fn give_out(&mut self, now: Option<Time>, give: &mut Give<'_, 'a>) -> io::Result<bool> {
-        self.glimpses.sort_by_key(|g| (g.t, g.order));
+        let key = |g: &Glimpse<'_>| (g.t, g.order);
+        if !self.glimpses.is_sorted_by_key(key) {
+            self.glimpses.sort_by_key(key);
+        }
         let mut given = 0;
         for glimpse in &self.glimpses {
             let Some(sent) = self.packets.get_mut((glimpse.packet - self.first) as usize) else { break };

@@ -5,7 +5,9 @@
 
 /// Appends a number.
 pub(super) fn number(text: &mut Vec<u8>, n: u64) {
-    digits(text, n, 1);
+    let mut room = [b'0'; 20];
+    let from = digits(&mut room, n).min(room.len() - 1);
+    text.extend_from_slice(&room[from..]);
 }
 
 /// Appends a time of `ns` nanoseconds in seconds with nine decimals, as `{:.9}` writes `ns as f64 / 1e9`.
@@ -17,21 +19,49 @@ pub(super) fn seconds(text: &mut Vec<u8>, ns: u64) {
         return;
     }
     number(text, ns / 1_000_000_000);
-    text.push(b'.');
-    digits(text, ns % 1_000_000_000, 9);
+    let mut room = [b'0'; 10];
+    digits(&mut room, ns % 1_000_000_000);
+    room[0] = b'.';
+    text.extend_from_slice(&room);
 }
 
-/// Appends at least `least` digits of `n`, at most 20.
-fn digits(text: &mut Vec<u8>, mut n: u64, least: usize) {
-    let mut room = [b'0'; 20];
-    let mut from = room.len();
-    while n > 0 && from > 0 {
-        from -= 1;
-        room[from] = b'0' + (n % 10) as u8;
-        n /= 10;
+/// The numbers from 00 to 99.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut n = 0;
+    while n < 100 {
+        pairs[n] = [b'0' + (n / 10) as u8, b'0' + (n % 10) as u8];
+        n += 1;
     }
-    let from = from.min(room.len() - least);
-    text.extend_from_slice(&room[from..]);
+    pairs
+};
+
+/// Writes a number at the end of `room`, which has space for it; returns the index of its first digit. Nothing is written
+/// for 0, whose index is the length of `room`.
+fn digits(room: &mut [u8], n: u64) -> usize {
+    let mut from = room.len();
+    let mut put = |pair: usize| {
+        from = from.saturating_sub(2);
+        if let Some(to) = room.get_mut(from..from + 2) {
+            to.copy_from_slice(&PAIRS[pair]);
+        }
+    };
+    let mut high = n;
+    while high > u64::from(u32::MAX) {
+        put((high % 100) as usize);
+        high /= 100;
+    }
+    // Division of 32 bits is a multiplication.
+    let mut low = high as u32;
+    while low >= 10 {
+        put((low % 100) as usize);
+        low /= 100;
+    }
+    if low > 0 {
+        from = from.saturating_sub(1);
+        room[from] = b'0' + low as u8;
+    }
+    from
 }
 
 #[cfg(test)]

@@ -57,7 +57,11 @@ impl Numbers {
             self.first -= 1;
         }
         let Some(at) = self.entry(number) else { return };
-        if at >= self.places.len() {
+        if at == self.places.len() {
+            self.places.push_back(place); // the usual case
+            return;
+        }
+        if at > self.places.len() {
             self.places.resize(at + 1, NOWHERE);
         }
         self.places[at] = place;

@@ -2,11 +2,12 @@
 //! flight only.
 //!
 //! The repetition runs twice. The first pass collects facts about the future that packet comments and headers
-//! need: the ledgers' verdicts, and the largest window of each end, which fixes its window scale. The second
-//! pass writes each packet once its end is known, so that memory holds packets in flight only ([decision
-//! 0058](../../../docs/adr/0058-captures-streamed.md)).
+//! need: the ledgers' verdicts, and the largest window of each end, which fixes its window scale. The run for the
+//! results can be that pass ([`Foresight`]). The second pass writes each packet once its end is known, so that memory
+//! holds packets in flight only ([decision 0058](../../../docs/adr/0058-captures-streamed.md)).
 
-use super::collector::{Collector, Windows};
+use super::collector::Collector;
+use super::foresight::{self, Foresight};
 use super::{EPOCH_S, Format, snapped};
 use crate::once::{Running, run_in_parts};
 use ::capture::{PcapngWriter, Prepared, Tap};
@@ -14,7 +15,6 @@ use base::event::Category;
 use base::trace::Tracer;
 use path::Network;
 use scenario::Model;
-use scenario::model::radio::BearerKind;
 use std::io::{self, Write};
 
 /// Number of records and sightings per batch.
@@ -31,7 +31,8 @@ pub enum Streamed {
 }
 
 /// Runs a repetition and writes its captures: one for each host tap, then one of all taps. `open` creates the
-/// file of a host, or of all taps. `snap` is the snap length in bytes; 0 keeps whole packets.
+/// file of a host, or of all taps. `snap` is the snap length in bytes; 0 keeps whole packets. `known` is the foresight
+/// of the same repetition, which saves the first pass.
 ///
 /// # Errors
 /// Errors of `open` and of the files.
@@ -40,23 +41,26 @@ pub fn stream<W: Write>(
     repetition: u64,
     snap: u32,
     application: &str,
+    known: Option<Foresight>,
     open: &mut dyn FnMut(Option<&Tap>) -> io::Result<W>,
 ) -> io::Result<Streamed> {
-    if model.bearers.iter().any(|bearer| matches!(bearer.kind, BearerKind::Gprs(_))) {
+    if !foresight::streams(model) {
         return Ok(Streamed::AtEnd);
     }
-    let mut first = Running::new(model, repetition, Tracer::of_windows(), None);
-    run_in_parts::<io::Error>(&mut first, &mut |_| false, &mut |_| Ok(()))?;
-    let mut windows = Windows::new(first.world());
-    first
-        .world()
-        .network
-        .tracer()
-        .windows()
-        .for_each(|(source, ledger, largest)| windows.offer(source, ledger, largest));
-    let mut collector = Collector::new(model, first.world(), None);
-    let (ends, names) = (windows.ends(model), first.world().names.clone());
-    drop(first);
+    let known = match known {
+        Some(known) => known,
+        None => {
+            let mut first = Running::new(model, repetition, Tracer::of_windows(), None);
+            run_in_parts::<io::Error>(&mut first, &mut |_| false, &mut |_| Ok(()))?;
+            Foresight::of(first.world())
+        }
+    };
+    let ends = known.windows.ends(model);
+    // From transport events a capture needs only data transmissions, which category `Packets` contains.
+    let categories = [Category::Path, Category::Packets];
+    let mut second = Running::new(model, repetition, Tracer::of(&categories), None);
+    let mut collector = Collector::new(model, second.world(), None, known.verdicts);
+    let names = second.world().names.clone();
     let (taps, hosts) = collector.taps();
     let taps = &taps;
     let mut writers = Vec::new();
@@ -76,11 +80,8 @@ pub fn stream<W: Write>(
         }
         writers[hosts].write_prepared(time_ns, glimpse.tap, block)
     };
-    // From transport events a capture needs only data transmissions, which category `Packets` contains.
-    let categories = [Category::Path, Category::Packets];
     let mut full = |network: &Network| network.records().len() + network.sightings().len() >= PART;
     let (mut records, mut sightings) = (Vec::new(), Vec::new());
-    let mut second = Running::new(model, repetition, Tracer::of(&categories), None);
     let mut whole = true;
     run_in_parts(&mut second, &mut full, &mut |world| {
         let place = world.network.tracer().drain(&mut records, &mut sightings);

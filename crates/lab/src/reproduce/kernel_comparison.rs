@@ -130,6 +130,7 @@ impl Laboratory<'_> {
                 part: ShardPart::WHOLE,
                 header: header.clone(),
                 tables: None,
+                foresights: None,
             })?;
         }
         let (mut rows, mut counted) = (Vec::new(), Vec::new());
@@ -139,7 +140,14 @@ impl Laboratory<'_> {
             counted.push(played.counted.iter().take(repetitions as usize).cloned().collect());
         }
         Ok(Some(Rc::new(part.again(
-            Sweep { cells: cells.into(), repetitions, part: ShardPart::WHOLE, header, tables: None },
+            Sweep {
+                cells: cells.into(),
+                repetitions,
+                part: ShardPart::WHOLE,
+                header,
+                tables: None,
+                foresights: None,
+            },
             rows,
             counted,
         ))))
