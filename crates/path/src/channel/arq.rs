@@ -46,8 +46,8 @@ pub(crate) struct Arq {
     sent: TimeQueue<Frame>,
     /// Number of lost frames in `sent`.
     lost: u32,
-    /// Whether the feedback delay is constant.
-    steady: bool,
+    /// The feedback delay, if it is constant.
+    steady: Option<Span>,
     /// With constant feedback delay: arrival of the feedback on each frame with `last` set, ascending.
     lasts: VecDeque<Time>,
     /// Frames to retransmit, in order of feedback. Includes frames whose packets were discarded meanwhile.
@@ -70,9 +70,10 @@ pub(crate) enum ArqDecision {
 }
 
 impl Arq {
-    pub(crate) fn new(config: ArqConfig) -> Self {
+    pub(crate) fn new(mut config: ArqConfig) -> Self {
+        let constant = config.feedback.constant().is_some();
         Arq {
-            steady: config.feedback.constant().is_some(),
+            steady: constant.then(|| Span::from_nanos(config.feedback.draw() as u64)),
             config,
             sent: TimeQueue::new(),
             lost: 0,
@@ -84,6 +85,7 @@ impl Arq {
     }
 
     /// Whether the window permits a new frame.
+    #[inline]
     pub(crate) fn allows(&self) -> bool {
         self.config.window.is_none_or(|n| self.unacknowledged < n)
     }
@@ -94,16 +96,24 @@ impl Arq {
     }
 
     /// Processes the end of a frame's transmission at `t`, and draws the arrival of its feedback.
+    #[inline]
     pub(crate) fn ended(&mut self, t: Time, frame: Frame) {
         self.lost += u32::from(!frame.good);
-        let heard = t + Span::from_nanos(self.config.feedback.draw() as u64);
-        if frame.last && self.steady {
-            self.lasts.push_back(heard);
-        }
+        let heard = match self.steady {
+            Some(delay) => {
+                let heard = t + delay;
+                if frame.last {
+                    self.lasts.push_back(heard);
+                }
+                heard
+            }
+            None => t + Span::from_nanos(self.config.feedback.draw() as u64),
+        };
         self.sent.insert(heard, frame);
     }
 
     /// Time of the next feedback.
+    #[inline]
     pub(crate) fn next(&self) -> Time {
         self.sent.next()
     }
@@ -111,8 +121,9 @@ impl Arq {
     /// Time of the next feedback that must be processed while a frame is in service; other feedback may wait until
     /// the frame ends. `waits`: whether a packet waits for room in the send buffer, which the last feedback on a
     /// packet frees.
+    #[inline]
     pub(crate) fn next_needed(&self, waits: bool) -> Time {
-        match (self.steady && self.lost == 0, waits) {
+        match (self.steady.is_some() && self.lost == 0, waits) {
             (false, _) => self.next(),
             (true, false) => Time::NEVER,
             (true, true) => self.lasts.front().copied().unwrap_or(Time::NEVER),
@@ -131,7 +142,7 @@ impl Arq {
         }
         let frame = self.sent.pop()?;
         self.lost -= u32::from(!frame.good);
-        if frame.last && self.steady {
+        if frame.last && self.steady.is_some() {
             self.lasts.pop_front();
         }
         let Some(began) = began(frame.unit).filter(|_| !frame.good) else {
@@ -150,6 +161,7 @@ impl Arq {
     }
 
     /// Whether a frame waits for retransmission.
+    #[inline]
     pub(crate) fn repeats(&self) -> bool {
         !self.pending.is_empty()
     }

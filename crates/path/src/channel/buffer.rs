@@ -124,25 +124,30 @@ impl Buffer {
     }
 
     /// Entry of the packet with this number, if it still exists.
+    #[inline]
     pub(crate) fn get(&self, number: u64) -> Option<&Unit> {
         self.units.get(usize::try_from(number.checked_sub(self.base)?).ok()?)
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut Unit> {
         self.units.get_mut(usize::try_from(number.checked_sub(self.base)?).ok()?)
     }
 
     /// The first packet with frames to begin.
+    #[inline]
     pub(crate) fn current(&self) -> Option<(u64, &Unit)> {
         Some((self.current, self.get(self.current)?))
     }
 
     /// Whether the send buffer has room for a packet of `size`.
+    #[inline]
     pub(crate) fn takes(&self, room: Room, size: u32) -> bool {
         room.takes(self.send.packets, self.send.bytes, size)
     }
 
     /// Whether the receive buffer has room for another packet, counting those begun as inside.
+    #[inline]
     pub(crate) fn may_begin(&self, room: Room) -> bool {
         room.packets.is_none_or(|n| self.under_way.packets < n as usize)
             && room.bytes.is_none_or(|n| self.under_way.bytes < n)
@@ -172,6 +177,7 @@ impl Buffer {
 
     /// Begins the next frame of the current packet; returns the packet's number, its entry, and the number of the
     /// frame within it.
+    #[inline]
     pub(crate) fn begin(&mut self, now: Time) -> Option<(u64, &mut Unit, u32)> {
         let number = self.current;
         let i = usize::try_from(number.checked_sub(self.base)?).ok()?;
@@ -245,6 +251,7 @@ impl Buffer {
     }
 
     /// Time of the next delivery.
+    #[inline]
     pub(crate) fn next_delivery(&self) -> Time {
         if !self.in_order {
             return self.flying.next();

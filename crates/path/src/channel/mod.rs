@@ -279,7 +279,10 @@ impl Channel {
     fn ended(&mut self, cx: &mut Cx<'_>, frame: Frame) {
         let now = cx.now();
         let mut outcome = FrameOutcome::default();
-        for errors in self.errors.iter_mut().chain(self.followers.errors()) {
+        for errors in &mut self.errors {
+            errors.strike(now, frame.bytes, &mut outcome);
+        }
+        for errors in self.followers.errors() {
             errors.strike(now, frame.bytes, &mut outcome);
         }
         let Some(unit) = self.buffer.get_mut(frame.unit) else { return };
@@ -317,14 +320,20 @@ impl Channel {
     }
 
     /// Fills the send buffer and starts the next frame; sets `resume` if transmission is suspended.
+    #[inline]
     fn serve(&mut self, cx: &mut Cx<'_>) {
-        let now = cx.now();
         self.resume = Time::NEVER;
+        self.fill(cx);
+        if self.in_service.is_none() {
+            self.start(cx);
+        }
+    }
+
+    /// Starts the next frame; sets `resume` if transmission is suspended.
+    #[inline(never)]
+    fn start(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
         loop {
-            self.fill(cx);
-            if self.in_service.is_some() {
-                return;
-            }
             let repeats = self.arq.as_ref().is_some_and(Arq::repeats);
             if !repeats && !self.has_new() {
                 self.idle(now);
@@ -332,6 +341,7 @@ impl Channel {
             }
             let (open, drops) = self.opens(now);
             if drops && self.drop_next(cx, repeats) {
+                self.fill(cx);
                 continue;
             }
             if drops || open > now {
@@ -346,6 +356,10 @@ impl Channel {
                 }
             }
             self.begin(cx, repeats);
+            self.fill(cx);
+            if self.in_service.is_some() {
+                return;
+            }
         }
     }
 
@@ -401,11 +415,17 @@ impl Channel {
     }
 
     /// Moves packets from the queues into the send buffer while it has room.
+    #[inline]
     fn fill(&mut self, cx: &mut Cx<'_>) {
         let Some(room) = self.send_buffer else { return };
-        if self.queues.len() == 0 || !self.buffer.takes(room, 0) {
-            return;
+        if self.queues.len() > 0 && self.buffer.takes(room, 0) {
+            self.fill_to(cx, room);
         }
+    }
+
+    /// Moves packets into a send buffer of size `room`.
+    #[inline(never)]
+    fn fill_to(&mut self, cx: &mut Cx<'_>, room: Room) {
         while self.queues.head().is_some_and(|head| self.buffer.takes(room, head.size)) {
             self.take_in(cx);
         }

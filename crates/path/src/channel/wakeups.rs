@@ -47,6 +47,7 @@ impl Channel {
     }
 
     /// Time of the next internal event other than ARQ feedback.
+    #[inline]
     fn others(&self) -> Time {
         let mut next = self.resume.min(self.queues.expires());
         if let Some(service) = &self.in_service {
@@ -59,6 +60,7 @@ impl Channel {
     }
 
     /// Time of the next delivery at the far end, or of the next state change while packets are on the channel.
+    #[inline]
     fn outside(&self) -> Time {
         let next = self.buffer.next_delivery();
         if self.followers.is_empty() || self.holds() == 0 {
@@ -68,6 +70,7 @@ impl Channel {
     }
 
     /// Earliest start of a frame, and whether packets at the head of the queue are dropped until then.
+    #[inline]
     pub(super) fn opens(&mut self, now: Time) -> (Time, bool) {
         if self.closed_by_hand || self.service != Service::Go {
             return (Time::NEVER, !self.closed_by_hand && self.service == Service::Drop);
