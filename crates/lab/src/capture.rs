@@ -18,10 +18,10 @@ use crate::once::run_recorded;
 use ::capture::segment::{self, End, IpFields};
 use ::capture::{Link, OutgoingFrame, PcapngWriter, Prepared, Tap};
 use base::event::{Category, Record};
-use base::packet::{DropReason, Packet};
+use base::packet::DropReason;
 use base::tcp::Segment;
 use base::trace::{Derived, Sighting, Tracer};
-use base::truth::{Cause, Retransmission};
+use base::truth::{Cause, Retransmission, SpuriousCause};
 use base::wire;
 use base::wire::frame::Framing;
 use base::{Span, Time};
@@ -72,14 +72,29 @@ pub struct Recorded<'r, 'a> {
 /// Source of a packet's bytes.
 #[derive(Clone)]
 enum Body<'a> {
-    /// TCP segment of a model, its IP identification, and whether routers may fragment it.
-    Segment { head: Packet, id: u16, segment: Segment, divisible: bool },
+    /// TCP segment of a model: flow and direction, size on the path, service class, IP identification, and whether
+    /// routers may fragment it.
+    Segment { ledger: u32, size: u32, class: u8, id: u16, segment: Segment, divisible: bool },
     /// Bytes of a real stack.
     Bytes(&'a [u8]),
     /// Encoded packet of a model of another protocol than TCP, IP header included.
     Packet(Vec<u8>),
     /// Packet that a router derived from another one (fragment, ICMP error, reassembled datagram).
     Derived(Box<Body<'a>>, Derived),
+}
+
+/// Verdict on a retransmission, as a comment states it.
+#[derive(Clone, Copy)]
+struct Verdict {
+    cause: Cause,
+    unneeded: bool,
+    spurious: Option<SpuriousCause>,
+}
+
+impl Verdict {
+    fn of(judged: &Retransmission) -> Verdict {
+        Verdict { cause: judged.cause, unneeded: judged.unneeded, spurious: judged.spurious }
+    }
 }
 
 /// Packet as the host sent it, and its history on the path.
@@ -92,7 +107,7 @@ struct Sent<'a> {
     /// Cause of the transmission, if known.
     cause: Option<Cause>,
     /// Verdict on a retransmission.
-    verdict: Option<Retransmission>,
+    verdict: Option<Verdict>,
     /// Time of arrival in the queue in which the packet waits.
     joined: Option<Time>,
     /// Total sojourn in queues.
@@ -375,10 +390,10 @@ impl<'c> Format<'c> {
     /// bytes. Returns the packet's length.
     fn body(&self, body: &Body<'_>, ecn: u8, keep: usize, bytes: &mut Vec<u8>) -> u32 {
         match body {
-            Body::Segment { head, id, segment, divisible } => {
-                let ends = &self.ends[head.flow.0 as usize];
-                let reply = head.ledger() % 2;
-                let outside = IpFields { id: *id, ecn, class: head.class, ttl: TTL, divisible: *divisible };
+            Body::Segment { ledger, class, id, segment, divisible, .. } => {
+                let ledger = *ledger as usize;
+                let (ends, reply) = (&self.ends[ledger / 2], ledger % 2);
+                let outside = IpFields { id: *id, ecn, class: *class, ttl: TTL, divisible: *divisible };
                 segment::packet(bytes, &ends[reply], &ends[1 - reply], segment, outside, keep)
             }
             Body::Packet(as_sent) => {
@@ -432,11 +447,11 @@ impl<'c> Format<'c> {
             }
             decimal::seconds(text, t.as_nanos());
         }
-        if let Body::Segment { head, .. } = &sent.body
-            && head.size != wire_len
+        if let Body::Segment { size, .. } = sent.body
+            && size != wire_len
         {
             text.extend_from_slice(b" size=");
-            decimal::number(text, u64::from(head.size));
+            decimal::number(text, u64::from(size));
         }
         let mut say = |word: &str, number| {
             text.extend_from_slice(word.as_bytes());

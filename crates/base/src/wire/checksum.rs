@@ -21,6 +21,20 @@ impl Sum {
         Sum(sum + u64::from(u32::from_be_bytes(last)))
     }
 
+    /// Adds a word of 32 bits, as it is on the wire.
+    #[must_use]
+    #[inline]
+    pub fn and_word(self, word: u32) -> Sum {
+        Sum(self.0 + u64::from(word))
+    }
+
+    /// Adds another sum.
+    #[must_use]
+    #[inline]
+    pub fn plus(self, other: Sum) -> Sum {
+        Sum(self.0 + other.0)
+    }
+
     /// Adds the pseudo header (RFC 9293 section 3.1, RFC 8200 section 8.1) of a transport header and payload
     /// of `length` bytes in total.
     #[must_use]

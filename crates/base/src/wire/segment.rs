@@ -70,49 +70,69 @@ pub struct IpFields {
 /// Maximum length of TCP options, bytes.
 const OPTIONS: usize = 40;
 
-/// Largest headers: IPv6, TCP and its options, bytes.
-const HEADERS: usize = 40 + 20 + OPTIONS;
+/// Words of the largest headers: IPv6, TCP and its options.
+const WORDS: usize = (40 + 20 + OPTIONS) / 4;
 
-/// Headers of a packet while they are written.
+/// Headers of a packet as words of 32 bits, while they are written.
 struct Headers {
-    room: [u8; HEADERS],
-    /// Bytes written.
+    words: [u32; WORDS],
+    /// Words written.
     len: usize,
 }
 
 impl Headers {
-    /// Appends bytes; what exceeds the room is left out.
+    /// Appends words; what exceeds the room is left out.
     #[inline]
-    fn put<const N: usize>(&mut self, bytes: [u8; N]) {
-        if let Some(to) = self.room.get_mut(self.len..self.len + N) {
-            to.copy_from_slice(&bytes);
+    fn put<const N: usize>(&mut self, words: [u32; N]) {
+        if let Some(to) = self.words.get_mut(self.len..self.len + N) {
+            to.copy_from_slice(&words);
             self.len += N;
         }
     }
+
+    /// Sum of the words from index `from` on.
+    #[inline]
+    fn sum(&self, from: usize) -> Sum {
+        let words = self.words.get(from..self.len).unwrap_or_default();
+        words.iter().fold(Sum::ZERO, |sum, word| sum.and_word(*word))
+    }
+}
+
+/// Word of two halves.
+fn halves(high: u16, low: u16) -> u32 {
+    u32::from(high) << 16 | u32::from(low)
 }
 
 /// Writes the packet into `out`, which is cleared first: its headers, then payload up to `keep` bytes in
 /// total. Returns the size of the whole packet, bytes.
 pub fn packet(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment, ip: IpFields, keep: usize) -> u32 {
-    let tcp = if from.address.is_ipv4() { 20 } else { 40 };
-    let mut headers = Headers { room: [0; HEADERS], len: tcp + 20 };
-    options(&mut headers, tcp + 20, from, to, segment);
-    let Headers { mut room, len } = headers;
-    let size = (len as u32 + segment.len).min(u32::from(u16::MAX));
-    let (outside, inside) = room[..len].split_at_mut(tcp);
-    tcp_header(inside, from, to, segment, len - tcp);
-    match (from.address, to.address) {
-        (IpAddr::V4(source), IpAddr::V4(destination)) => {
-            header_v4(outside, [source.octets(), destination.octets()], TCP, ip, size);
-        }
-        (source, destination) => header_v6(outside, [v6(source), v6(destination)], ip, size),
-    }
+    let tcp = if from.address.is_ipv4() { 5 } else { 10 };
+    let mut headers = Headers { words: [0; WORDS], len: tcp + 5 };
+    options(&mut headers, tcp + 5, from, to, segment);
+    let length = 4 * headers.len;
+    let size = (length as u32 + segment.len).min(u32::from(u16::MAX));
+    headers.words[tcp..tcp + 5].copy_from_slice(&tcp_header(from, to, segment, headers.len - tcp));
     // A payload of zeros contributes only its length.
-    let sum = Sum::ZERO.and_pseudo(from.address, to.address, TCP, size - tcp as u32).and(inside);
-    inside[16..18].copy_from_slice(&sum.finish().to_be_bytes());
+    let pseudo = match (from.address, to.address) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let words = header_v4([source, destination], TCP, ip, size);
+            headers.words[..5].copy_from_slice(&words);
+            Sum::ZERO.and_word(words[3]).and_word(words[4])
+        }
+        (source, destination) => {
+            headers.words[..10].copy_from_slice(&header_v6([v6(source), v6(destination)], ip, size));
+            headers.words[2..10].iter().fold(Sum::ZERO, |sum, word| sum.and_word(*word))
+        }
+    };
+    let pseudo = pseudo.and_word(u32::from(TCP)).and_word(size - 4 * tcp as u32);
+    headers.words[tcp + 4] = u32::from(headers.sum(tcp).plus(pseudo).finish()) << 16;
+    let mut bytes = [0; 4 * WORDS];
+    for (to, word) in bytes.as_chunks_mut().0.iter_mut().zip(headers.words).take(headers.len) {
+        *to = word.to_be_bytes();
+    }
     out.clear();
-    out.extend_from_slice(&room[..len]);
-    out.resize((size as usize).min(keep.max(len)), 0);
+    out.extend_from_slice(bytes.get(..length).unwrap_or_default());
+    out.resize((size as usize).min(keep.max(length)), 0);
     size
 }
 
@@ -122,8 +142,9 @@ pub fn packet(out: &mut Vec<u8>, from: &End, to: &End, segment: &Segment, ip: Ip
 pub fn around(out: &mut Vec<u8>, from: Ipv4Addr, to: Ipv4Addr, protocol: u8, inside: &[u8], ip: IpFields) {
     let inside = inside.get(..usize::from(u16::MAX) - 20).unwrap_or(inside);
     out.clear();
-    out.resize(20, 0);
-    header_v4(out, [from.octets(), to.octets()], protocol, ip, inside.len() as u32 + 20);
+    out.extend(
+        header_v4([from, to], protocol, ip, inside.len() as u32 + 20).into_iter().flat_map(u32::to_be_bytes),
+    );
     out.extend_from_slice(inside);
     if matches!(protocol, UDP | DCCP)
         && let Some(field) = out.get_mut(26..28)
@@ -136,14 +157,17 @@ pub fn around(out: &mut Vec<u8>, from: Ipv4Addr, to: Ipv4Addr, protocol: u8, ins
     }
 }
 
-fn v6(address: IpAddr) -> [u8; 16] {
-    match address {
-        IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
-        IpAddr::V6(address) => address.octets(),
-    }
+fn v6(address: IpAddr) -> [u32; 4] {
+    let address = match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    };
+    let bits = address.to_bits();
+    [96, 64, 32, 0].map(|shift| (bits >> shift) as u32)
 }
 
-fn tcp_header(out: &mut [u8], from: &End, to: &End, segment: &Segment, header: usize) {
+/// TCP header of `words` words, with checksum 0.
+fn tcp_header(from: &End, to: &End, segment: &Segment, words: usize) -> [u32; 5] {
     let when = |bit: u8, on: bool| if on { bit } else { 0 };
     let flags = when(flag::FIN, segment.fin)
         | when(flag::SYN, segment.syn)
@@ -155,72 +179,71 @@ fn tcp_header(out: &mut [u8], from: &End, to: &End, segment: &Segment, header: u
     // The window of a SYN is not scaled (RFC 7323 section 2.2). A scaled window is rounded up, so that it
     // covers every byte that the model may send.
     let scale = if segment.syn { 0 } else { from.scale.filter(|_| to.scale.is_some()).unwrap_or(0) };
-    let window = segment.window.div_ceil(1 << scale).min(u32::from(u16::MAX)) as u16;
+    let window = segment.window.div_ceil(1 << scale).min(u32::from(u16::MAX));
     let ack = if segment.has_ack { to.seq(segment.ack) } else { 0 };
-    out[..2].copy_from_slice(&from.port.to_be_bytes());
-    out[2..4].copy_from_slice(&to.port.to_be_bytes());
-    out[4..8].copy_from_slice(&from.seq(segment.seq).to_be_bytes());
-    out[8..12].copy_from_slice(&ack.to_be_bytes());
-    out[12] = ((header / 4) << 4) as u8;
-    out[13] = flags;
-    out[14..16].copy_from_slice(&window.to_be_bytes());
+    let offset = (words as u32) << 28;
+    [halves(from.port, to.port), from.seq(segment.seq), ack, offset | u32::from(flags) << 16 | window, 0]
 }
 
-fn header_v4(out: &mut [u8], [source, destination]: [[u8; 4]; 2], protocol: u8, ip: IpFields, size: u32) {
-    out[0] = 0x45;
-    out[1] = ip.class << 2 | ip.ecn & 3;
-    out[2..4].copy_from_slice(&(size as u16).to_be_bytes());
-    out[4..6].copy_from_slice(&ip.id.to_be_bytes());
-    out[6] = if ip.divisible { 0 } else { 0x40 };
-    out[8] = ip.ttl;
-    out[9] = protocol;
-    out[12..16].copy_from_slice(&source);
-    out[16..20].copy_from_slice(&destination);
-    let sum = Sum::ZERO.and(&out[..20]);
-    out[10..12].copy_from_slice(&sum.finish().to_be_bytes());
+/// IPv4 header without options.
+fn header_v4([source, destination]: [Ipv4Addr; 2], protocol: u8, ip: IpFields, size: u32) -> [u32; 5] {
+    let class = ip.class << 2 | ip.ecn & 3;
+    let fragment = if ip.divisible { 0 } else { 0x4000 };
+    let mut words = [
+        halves(0x4500 | u16::from(class), size as u16),
+        halves(ip.id, fragment),
+        u32::from(ip.ttl) << 24 | u32::from(protocol) << 16,
+        source.to_bits(),
+        destination.to_bits(),
+    ];
+    let sum = words.iter().fold(Sum::ZERO, |sum, word| sum.and_word(*word));
+    words[2] |= u32::from(sum.finish());
+    words
 }
 
-fn header_v6(out: &mut [u8], [source, destination]: [[u8; 16]; 2], ip: IpFields, size: u32) {
-    let traffic = ip.class << 2 | ip.ecn & 3;
-    out[0] = 0x60 | traffic >> 4;
-    out[1] = traffic << 4;
-    out[4..6].copy_from_slice(&(size as u16).saturating_sub(40).to_be_bytes());
-    out[6] = TCP;
-    out[7] = ip.ttl;
-    out[8..24].copy_from_slice(&source);
-    out[24..40].copy_from_slice(&destination);
+/// IPv6 header without extensions.
+fn header_v6([source, destination]: [[u32; 4]; 2], ip: IpFields, size: u32) -> [u32; 10] {
+    let class = ip.class << 2 | ip.ecn & 3;
+    let length = (size as u16).saturating_sub(40);
+    let first = 0x6000_0000 | u32::from(class) << 20;
+    let second = halves(length, u16::from(TCP) << 8 | u16::from(ip.ttl));
+    let ([a, b, c, d], [e, f, g, h]) = (source, destination);
+    [first, second, a, b, c, d, e, f, g, h]
 }
 
-/// Appends the options, in the order and with the padding of most stacks; `begin` is the place of the first.
+/// Appends the options, in the order and with the padding of most stacks; `begin` is the index of their first word.
 fn options(out: &mut Headers, begin: usize, from: &End, to: &End, segment: &Segment) {
+    /// Word of four bytes.
+    const fn word(bytes: [u8; 4]) -> u32 {
+        u32::from_be_bytes(bytes)
+    }
     if segment.syn {
         let [high, low] = from.mss.to_be_bytes();
-        out.put([option::MSS, 4, high, low]);
+        out.put([word([option::MSS, 4, high, low])]);
         if from.permits_sack {
-            out.put([option::NOTHING, option::NOTHING, option::SACK_PERMITTED, 2]);
+            out.put([word([option::NOTHING, option::NOTHING, option::SACK_PERMITTED, 2])]);
         }
         if let Some(scale) = from.scale {
-            out.put([option::NOTHING, option::SCALE, 3, scale]);
+            out.put([word([option::NOTHING, option::SCALE, 3, scale])]);
         }
     }
     if let Some(stamps) = segment.timestamps {
-        out.put([option::NOTHING, option::NOTHING, option::TIMESTAMPS, 10]);
-        out.put(from.ticks(stamps.value).to_be_bytes());
         // TSecr is 0 without an ACK (RFC 7323 section 3.2), and before any timestamp was received.
         let echo = if segment.has_ack && !stamps.echo.is_never() { to.ticks(stamps.echo) } else { 0 };
-        out.put(echo.to_be_bytes());
+        let kind = word([option::NOTHING, option::NOTHING, option::TIMESTAMPS, 10]);
+        out.put([kind, from.ticks(stamps.value), echo]);
     }
     let blocks = segment.sack.as_slice();
+    if blocks.is_empty() {
+        return;
+    }
+    let room = (OPTIONS - 4 * (out.len - begin)).saturating_sub(4) / 8;
+    let blocks = blocks.get(..room).unwrap_or(blocks);
     if !blocks.is_empty() {
-        let room = (OPTIONS - (out.len - begin)).saturating_sub(4) / 8;
-        let blocks = blocks.get(..room).unwrap_or(blocks);
-        if !blocks.is_empty() {
-            out.put([option::NOTHING, option::NOTHING, option::SACK, 2 + 8 * blocks.len() as u8]);
-        }
-        for block in blocks {
-            out.put(to.seq(block.left).to_be_bytes());
-            out.put(to.seq(block.right).to_be_bytes());
-        }
+        out.put([word([option::NOTHING, option::NOTHING, option::SACK, 2 + 8 * blocks.len() as u8])]);
+    }
+    for block in blocks {
+        out.put([to.seq(block.left), to.seq(block.right)]);
     }
 }
 

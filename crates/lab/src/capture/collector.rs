@@ -2,7 +2,7 @@
 //! number, and passes packets whose end is known to the writer.
 
 use super::numbers::{ByElement, Numbers};
-use super::{Body, Capture, Glimpse, PortCrossing, Sent, TTL, inner, mark};
+use super::{Body, Capture, Glimpse, PortCrossing, Sent, TTL, Verdict, inner, mark};
 use ::capture::segment::{self, End, IpFields};
 use ::capture::{Prepared, Tap};
 use base::Time;
@@ -10,7 +10,7 @@ use base::event::{Event, Record, Source};
 use base::packet::{DropReason, Packet};
 use base::tcp::Segment;
 use base::trace::{Derived, Encoded, Sighting};
-use base::truth::{Cause, Retransmission};
+use base::truth::Cause;
 use base::wire;
 use base::wire::checksum::Sum;
 use base::wire::frame::Framing;
@@ -54,7 +54,7 @@ pub(super) struct Collector<'m, 'a> {
     taps: Vec<Tap>,
     hosts: usize,
     /// Verdicts on retransmissions in the order of sending, for each direction of each flow.
-    verdicts: Vec<std::vec::IntoIter<Retransmission>>,
+    verdicts: Vec<std::vec::IntoIter<Verdict>>,
     /// Last IP identification, for each direction of each flow.
     numbers: Vec<u16>,
     /// Packet number and cause of transmission of the next packet that a host sends.
@@ -80,7 +80,7 @@ impl<'m, 'a> Collector<'m, 'a> {
         model: &'m Model,
         world: &World,
         framing: Option<Framing>,
-        verdicts: Vec<Vec<Retransmission>>,
+        verdicts: Vec<Vec<Verdict>>,
     ) -> Self {
         let mut taps = Vec::new();
         let link = super::link(framing);
@@ -208,9 +208,9 @@ impl<'m, 'a> Collector<'m, 'a> {
 
     /// Processes a packet that a host sends or receives.
     pub(super) fn sight(&mut self, sighting: &Sighting) {
-        let head = sighting.packet;
+        let head = &sighting.packet;
         if let Some(how) = sighting.derived {
-            return self.derive(&head, how);
+            return self.derive(head, how);
         }
         // Index by element: a packet on a further network path has its own ledger.
         let own = self.windows.ledgers.get(sighting.source.0).map(|own| own as usize);
@@ -232,11 +232,13 @@ impl<'m, 'a> Collector<'m, 'a> {
                     self.windows.note(ledger, segment.window);
                     let mut segment = *segment;
                     if self.one_way[flow] {
-                        self.complete_for_the_wire(flow, &head, &mut segment);
+                        self.complete_for_the_wire(flow, head, &mut segment);
                     }
-                    Body::Segment { head, id: number, segment, divisible: self.divisible[ledger] }
+                    let (size, class, divisible) = (head.size, head.class, self.divisible[ledger]);
+                    let ledger = head.ledger() as u32;
+                    Body::Segment { ledger, size, class, id: number, segment, divisible }
                 }
-                (None, Some(encoded)) => Body::Packet(self.packet(flow, &head, number, encoded)),
+                (None, Some(encoded)) => Body::Packet(self.packet(flow, head, number, encoded)),
                 (None, None) => return,
             };
             let mut sent = Sent::new(Some(head.id), body, head.ecn);

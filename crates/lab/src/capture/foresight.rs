@@ -1,8 +1,9 @@
 //! Foresight of a capture: verdicts on retransmissions and largest windows of a finished repetition, which its
 //! files need from the first packet on.
 
+use super::Verdict;
 use super::collector::Windows;
-use base::truth::Retransmission;
+use base::truth::Ledger;
 use scenario::Model;
 use scenario::build::World;
 use scenario::model::radio::BearerKind;
@@ -12,7 +13,7 @@ use std::sync::Mutex;
 /// Facts about the end of a repetition.
 pub struct Foresight {
     /// Verdicts on retransmissions in the order of sending, for each direction of each flow.
-    pub(super) verdicts: Vec<Vec<Retransmission>>,
+    pub(super) verdicts: Vec<Vec<Verdict>>,
     pub(super) windows: Windows,
 }
 
@@ -32,8 +33,9 @@ impl Foresight {
 }
 
 /// Verdicts on the retransmissions of a finished repetition, for each direction of each flow.
-pub(super) fn verdicts(world: &World) -> Vec<Vec<Retransmission>> {
-    world.network.ledgers().iter().map(|ledger| ledger.verdicts()).collect()
+pub(super) fn verdicts(world: &World) -> Vec<Vec<Verdict>> {
+    let of = |ledger: &Ledger| ledger.verdicts().iter().map(Verdict::of).collect();
+    world.network.ledgers().iter().map(of).collect()
 }
 
 /// Whether captures of a model are written while it runs. Radio taps are joined with packets at the end.
@@ -41,8 +43,8 @@ pub(super) fn streams(model: &Model) -> bool {
     !model.bearers.iter().any(|bearer| matches!(bearer.kind, BearerKind::Gprs(_)))
 }
 
-/// Bound of the verdicts that a sweep keeps: 8 MB.
-const MOST: usize = 1 << 18;
+/// Bound of the verdicts that a sweep keeps: 3 MB.
+const MOST: usize = 1 << 20;
 
 /// Foresights of the repetitions of a sweep whose captures are written after it. Beyond a bound on memory none is
 /// kept; such a repetition runs once more for its capture.
