@@ -152,6 +152,7 @@ pub fn build(what: &Build, cache: &Path, progress: &dyn Fn(&str)) -> Result<Path
     }
     let trees = cache.join("trees");
     fs::create_dir_all(&trees).map_err(Error::of(format!("making `{}`", trees.display())))?;
+    let _turn = alone(&trees.join(format!("{}.lock", what.name)), progress)?;
     let whole = what.source.is_dir();
     let tree = trees.join(if whole { format!("{}-tree", what.name) } else { what.name.clone() });
     if whole {
@@ -165,6 +166,22 @@ pub fn build(what: &Build, cache: &Path, progress: &dyn Fn(&str)) -> Result<Path
         let _ = fs::remove_dir_all(&tree);
     }
     made
+}
+
+/// Waits until no other process builds a kernel of this name; two builds in one tree destroy each other. The lock ends
+/// with the file handle, so also when the process is killed.
+fn alone(lock: &Path, progress: &dyn Fn(&str)) -> Result<fs::File, Error> {
+    let wrong = || Error::of(format!("locking `{}`", lock.display()));
+    let file = fs::File::create(lock).map_err(wrong())?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(fs::TryLockError::WouldBlock) => {
+            progress("waiting for another build of this kernel");
+            file.lock().map_err(wrong())?;
+        }
+        Err(fs::TryLockError::Error(e)) => return Err(wrong()(e)),
+    }
+    Ok(file)
 }
 
 fn unpack(archive: &Path, tree: &Path, progress: &dyn Fn(&str)) -> Result<(), Error> {
@@ -402,6 +419,27 @@ mod tests {
         fs::write(kernel.with_file_name(RECIPE), "0123456789abcdef").expect("a file");
         assert!(!is_current(&cache, "mine"), "they were others");
         fs::remove_dir_all(&cache).expect("it can be removed");
+    }
+
+    /// A second build waits until the first one has ended.
+    #[test]
+    fn builds_of_one_kernel_follow_each_other() {
+        let folder = std::env::temp_dir().join(format!("williwaw-lock-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let (lock, (said, heard)) = (folder.join("mine.lock"), std::sync::mpsc::channel());
+        let first = alone(&lock, &|message| panic!("{message}")).expect("a lock");
+        let ended = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| {
+                alone(&lock, &|message| said.send(message.to_owned()).expect("a reader")).expect("a lock");
+                assert!(ended.load(std::sync::atomic::Ordering::SeqCst), "the first one still runs");
+            });
+            assert_eq!(heard.recv().expect("a message"), "waiting for another build of this kernel");
+            ended.store(true, std::sync::atomic::Ordering::SeqCst);
+            drop(first);
+            second.join().expect("no panic");
+        });
+        fs::remove_dir_all(&folder).expect("it can be removed");
     }
 
     #[test]
