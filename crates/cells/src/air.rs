@@ -8,11 +8,11 @@
 
 use crate::config::{Config, Hopping, Interface};
 use crate::curve::Draw;
-use crate::fading::{FadingTable, ROWS, ROWS_PER_WAVELENGTH, WIDTH};
+use crate::fading::{FadingTable, ROWS, ROWS_PER_WAVELENGTH};
 use crate::geometry::{LANES, Layout};
 use crate::link::{Air, BURSTS};
 use crate::numeric::{from_db, key};
-use crate::rows::{Gains, Row};
+use crate::rows::{Gains, Row, WIDTH};
 use radio::tdma::Tick;
 use std::hint::black_box;
 use std::sync::Arc;

@@ -7,14 +7,12 @@
 //! a whole number of periods over the length of the table, so that the table is periodic. The mean power of each
 //! lane is 1.
 
-use crate::rows::Row;
+use crate::rows::{Row, WIDTH};
 use base::rng::Seed;
 use std::sync::{Arc, OnceLock};
 
 /// Rows of the table.
 pub(crate) const ROWS: usize = 2048;
-/// Lanes (radio links) per row.
-pub(crate) const WIDTH: usize = 32;
 /// Rows per wavelength.
 pub(crate) const ROWS_PER_WAVELENGTH: f64 = 16.0;
 /// Weights of the Rayleigh terms.

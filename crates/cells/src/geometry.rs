@@ -6,8 +6,8 @@
 //! ratio to the transmitted power.
 
 use crate::config::Radio;
-use crate::fading::WIDTH;
 use crate::numeric::{OCTAVES_PER_DB, exp2, log2, turns};
+use crate::rows::WIDTH;
 
 base::named! {
     /// Frequency reuse pattern: number of sites and of sectors (cells) per cluster. (i, j) is a site's position in

@@ -6,9 +6,8 @@
 //! 6.6 by level, without offsets).
 
 use crate::config::{Config, Placing};
-use crate::fading::WIDTH;
 use crate::geometry::{LANES, Layout, Place};
-use crate::rows::Gains;
+use crate::rows::{Gains, WIDTH};
 use crate::shadow::Shadow;
 use base::rng::{Seed, Stream};
 use radio::tdma::{Tick, ticks};

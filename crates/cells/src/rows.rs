@@ -4,7 +4,8 @@
 //! An aligned row takes two cache lines of 64 bytes; an unaligned one takes three, and the compiler cannot use it
 //! as a vector operand in memory.
 
-use crate::fading::WIDTH;
+/// Lanes (radio links) per row.
+pub(crate) const WIDTH: usize = 32;
 
 /// A row of [`WIDTH`] numbers, aligned to a cache line.
 #[derive(Clone, Copy, Debug)]

@@ -6,6 +6,7 @@
 
 use crate::cause::Cause;
 use crate::clock::Clock;
+use crate::egress::Egress;
 #[cfg(target_os = "linux")]
 use crate::rtnetlink;
 use base::{Span, Time};
@@ -19,19 +20,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const NEAR: Span = Span::from_secs(5);
 /// Largest number of states kept.
 const MOST: usize = 4096;
-
-/// Egress of packets to a host.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Egress {
-    /// Interface index.
-    pub(crate) index: u32,
-    /// Interface name.
-    pub(crate) name: String,
-    /// Source address that the kernel selects.
-    pub(crate) source: Option<IpAddr>,
-    /// The interface is up and has a carrier.
-    pub(crate) carrier: bool,
-}
 
 /// History of the egress to one server.
 #[derive(Debug)]

@@ -11,6 +11,7 @@ pub mod client;
 pub mod client_protocol;
 pub mod clock;
 mod connections;
+mod egress;
 mod egress_watch;
 pub mod entry;
 pub mod flow;

@@ -2,7 +2,7 @@
 //!
 //! Lookups and notifications need no privileges. Each socket belongs to the network namespace of the thread that opened it.
 
-use crate::egress_watch::Egress;
+use crate::egress::Egress;
 use crate::sys;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
