@@ -123,26 +123,8 @@ pub(crate) fn check(direction: &FlowDirection, seen: ProfileFacts) -> Vec<Advice
             },
         ),
     }
-    // Short segments alone show what the application sends; the MSS of the handshake shows the MTU.
-    match (longest, mss) {
-        (_, Some(mss)) if u32::from(mss) < DEFAULT_MSS => {
-            say(
-                Point::Mtu,
-                Some(false),
-                format!("an MSS of {mss} bytes: raise the MTU to 576 to 1500 bytes"),
-            );
-        }
-        (DEFAULT_MSS.., _) => say(Point::Mtu, Some(true), format!("segments of up to {longest} bytes")),
-        (_, Some(mss)) => say(
-            Point::Mtu,
-            None,
-            format!("an MSS of {mss} bytes, and the application sent at most {longest} in a segment"),
-        ),
-        (0, None) => say(Point::Mtu, None, "no segment was seen".into()),
-        (_, None) => {
-            say(Point::Mtu, None, format!("at most {longest} bytes in a segment, and no MSS was seen"));
-        }
-    }
+    let (followed, text) = mtu(mss, longest);
+    say(Point::Mtu, followed, text);
     let switched = |on: Option<bool>, name: &str| match on {
         Some(true) => (Some(true), format!("{name} in use")),
         Some(false) => (Some(false), format!("no {name}: switch it on at both ends")),
@@ -168,6 +150,22 @@ pub(crate) fn check(direction: &FlowDirection, seen: ProfileFacts) -> Vec<Advice
         None => say(Point::Timer, None, "no timer expired".into()),
     }
     out
+}
+
+/// Advice on the MTU, from the MSS of the handshake and the longest segment, bytes. Short segments alone show what the
+/// application sends; the MSS shows the MTU.
+fn mtu(mss: Option<u16>, longest: u32) -> (Option<bool>, String) {
+    match (longest, mss) {
+        (_, Some(mss)) if u32::from(mss) < DEFAULT_MSS => {
+            (Some(false), format!("an MSS of {mss} bytes: raise the MTU to 576 to 1500 bytes"))
+        }
+        (DEFAULT_MSS.., _) => (Some(true), format!("segments of up to {longest} bytes")),
+        (_, Some(mss)) => {
+            (None, format!("an MSS of {mss} bytes, and the application sent at most {longest} in a segment"))
+        }
+        (0, None) => (None, "no segment was seen".into()),
+        (_, None) => (None, format!("at most {longest} bytes in a segment, and no MSS was seen")),
+    }
 }
 
 /// Bandwidth-delay product, bytes: bottleneck rate times minimum RTT.
