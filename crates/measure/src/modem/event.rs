@@ -201,7 +201,7 @@ mod tests {
         cause_of_silence(&events, 100.0, 130.0).map(|(cause, _)| cause)
     }
 
-    /// WL-14: change of cell, air interface, network, terminal and remote equipment are told apart.
+    /// WL-14: each kind of event leads to its cause of silence: change of cell, air interface, network, terminal, remote equipment.
     #[test]
     fn wl_14_what_is_beside_a_silence_shows_its_cause() {
         assert_eq!(cause(&[]), None);

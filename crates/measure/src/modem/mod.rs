@@ -58,11 +58,11 @@ pub struct Modem {
     registry: Registry,
     /// Index of the present command in [`COMMANDS`]; behind them, the request for the signal level.
     command: usize,
-    /// Number of attempts with it; `None`: it was not sent yet.
+    /// Number of transmissions of the command; `None` before the first one.
     asked: Option<u32>,
     /// Earliest time of the next command.
     next: Time,
-    /// The last attempt was answered; `None`: no attempt is over.
+    /// Whether the last command got a response; `None` before the first response or timeout.
     answers: Option<bool>,
     /// Lines that are no result code of interest.
     others: u64,
@@ -76,7 +76,7 @@ impl Default for Modem {
 }
 
 impl Modem {
-    /// Modem to which nothing was said.
+    /// State before the first command.
     pub fn new() -> Modem {
         Modem {
             lines: Lines::default(),

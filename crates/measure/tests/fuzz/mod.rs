@@ -119,7 +119,7 @@ pub(crate) fn modem(bytes: &[u8]) {
     }
     assert!(events.len() <= said.len() * 2 + 1, "more events than bytes");
     assert!(events.windows(2).all(|pair| pair[0].t <= pair[1].t), "time goes back");
-    // Codes that nobody asked for do not hang on the pieces; answers do.
+    // The pieces of the input do not change unsolicited result codes; responses depend on the command under way.
     let reports = |events: &[ModemEvent]| -> Vec<(ModemEventKind, String)> {
         let asked =
             |kind| matches!(kind, ModemEventKind::Answers | ModemEventKind::Silent | ModemEventKind::Refused);
