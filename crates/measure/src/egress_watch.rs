@@ -8,10 +8,11 @@ use crate::cause::Cause;
 use crate::clock::Clock;
 use crate::egress::Egress;
 #[cfg(target_os = "linux")]
-use crate::rtnetlink;
+use crate::{companion, rtnetlink};
 use base::{Span, Time};
 use std::collections::VecDeque;
 use std::net::IpAddr;
+#[cfg(target_os = "linux")]
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -42,21 +43,15 @@ impl EgressWatch {
     }
 
     /// Watches while `act` runs.
+    #[cfg(target_os = "linux")]
     pub(crate) fn beside<R>(&self, act: impl FnOnce() -> R) -> R {
-        /// Ends the watch however `act` ends, also by a panic.
-        struct Ends<'a>(&'a AtomicBool);
-        impl Drop for Ends<'_> {
-            fn drop(&mut self) {
-                self.0.store(true, Ordering::Relaxed);
-            }
-        }
-        let over = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            #[cfg(target_os = "linux")]
-            scope.spawn(|| self.run(&over));
-            let _ends = Ends(&over);
-            act()
-        })
+        companion::beside(|over| self.run(over), act).0
+    }
+
+    /// Other systems are not watched.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn beside<R>(&self, act: impl FnOnce() -> R) -> R {
+        act()
     }
 
     /// Follows the notifications until `over`. A system that answers no lookup leaves the history empty.

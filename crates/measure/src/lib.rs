@@ -10,6 +10,8 @@ pub mod cause;
 pub mod client;
 pub mod client_protocol;
 pub mod clock;
+#[cfg(target_os = "linux")]
+mod companion;
 mod connections;
 mod egress;
 mod egress_watch;

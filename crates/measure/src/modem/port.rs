@@ -3,7 +3,7 @@
 use super::{Modem, ModemDevice, ModemEvent, cause_of_silence};
 use crate::cause::Cause;
 use crate::clock::Clock;
-use crate::{Error, sys};
+use crate::{Error, companion, sys};
 use netns::sys::serial::{self, Setting};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -52,22 +52,7 @@ impl ModemPort {
         tell: &(dyn Fn(ModemEvent) -> Result<(), Error> + Sync),
         act: impl FnOnce() -> R,
     ) -> (R, Result<(), Error>) {
-        /// Ends the thread however `act` ends, also by a panic.
-        struct Ends<'a>(&'a AtomicBool);
-        impl Drop for Ends<'_> {
-            fn drop(&mut self) {
-                self.0.store(true, Ordering::Relaxed);
-            }
-        }
-        let over = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            let reading = scope.spawn(|| self.run(&over, tell));
-            let result = {
-                let _ends = Ends(&over);
-                act()
-            };
-            (result, reading.join().unwrap_or(Ok(())))
-        })
+        companion::beside(|over| self.run(over, tell), act)
     }
 
     fn run(
