@@ -116,6 +116,10 @@ pub(crate) struct Core {
     pub(crate) woken: u32,
     /// Pending signals, in the order of their slots in the outbox.
     pub(crate) signals: VecDeque<(ElementId, Signal)>,
+    /// Links that forward packets ahead of time, the last ones of chains first.
+    pub(crate) forwarding: Vec<u32>,
+    /// Links that take packets from several links ahead of time.
+    pub(crate) merging: Vec<u32>,
 }
 
 /// Counters of a network.

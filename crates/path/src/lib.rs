@@ -18,6 +18,7 @@ pub mod hold;
 pub mod jitter;
 pub mod link;
 pub mod loaded;
+mod lookahead;
 pub mod loss;
 pub mod meter;
 pub mod network;

@@ -10,7 +10,9 @@
 //! outside, or a drop from the queue's head, changes computed times; then the waiting packets and the rest of
 //! the one in service are recomputed.
 
+mod ahead;
 mod config;
+mod merge;
 mod slot;
 
 pub use config::{LinkConfig, LinkGate, QueueLimit};
@@ -22,9 +24,11 @@ use crate::outbox::Parcel;
 use crate::qdisc::red::Red;
 use crate::qdisc::{Aqm as _, AqmVerdict};
 use crate::ring::Ring;
+pub(crate) use ahead::Lookahead;
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
 use base::{Rate, Span, Time};
+use merge::Merge;
 use slot::Slot;
 
 /// One direction of a link. A network may have thousands of links, so fields are ordered for the cache: the fields
@@ -58,6 +62,11 @@ pub struct Link {
     counts_bytes: bool,
     /// Whether `red` is set.
     is_managed: bool,
+    pub(crate) lookahead: Lookahead,
+    /// Number of packets, from the front, that are forwarded ahead.
+    forwarded: u32,
+    /// Arrivals from links that forward ahead.
+    merge: Option<Box<Merge>>,
     limit: QueueLimit,
     /// Active queue management (RED).
     red: Option<Box<Red>>,
@@ -68,7 +77,7 @@ pub struct Link {
 }
 
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(std::mem::offset_of!(Link, limit) == 128);
+const _: () = assert!(std::mem::offset_of!(Link, forwarded) == 128);
 
 /// Value of `sizes` that matches no packet size.
 const NO_SIZES: [u32; 2] = [u32::MAX; 2];
@@ -95,6 +104,9 @@ impl Link {
             sizes: NO_SIZES,
             front: Time::NEVER,
             is_managed: false,
+            lookahead: Lookahead::default(),
+            forwarded: 0,
+            merge: None,
             red: None,
         }
     }
@@ -204,6 +216,9 @@ impl Link {
         now: Time,
         parcel: &mut Parcel,
     ) -> Option<Time> {
+        if self.lookahead.has(Lookahead::FORWARDS) {
+            self.count_forwarded(core, now, true);
+        }
         let next = self.slots.get(1).map_or(Time::NEVER, |slot| slot.arrival);
         let slot = self.slots.get(0)?;
         if self.front > now || next <= now || slot.is_doomed() || core.tracer.wants(Category::Path) {
@@ -266,6 +281,12 @@ impl Link {
     #[inline(never)]
     pub(crate) fn deliver_another(&mut self, cx: &mut Cx<'_>, now: Time) {
         self.deliver(cx, now);
+    }
+
+    /// Next departure, of packets not forwarded ahead; [`Time::NEVER`] without.
+    #[inline(always)]
+    pub(crate) fn departs(&self) -> Time {
+        self.front
     }
 
     /// Updates `next_start` and `next_size`.
@@ -445,7 +466,8 @@ impl Link {
     /// Writes a packet behind the last one.
     #[inline(always)]
     fn append(&mut self, start: Time, arrival: Time, packet: &Packet) {
-        if self.slots.len() == 0 {
+        // Without a packet, or with packets forwarded ahead only.
+        if self.front.is_never() {
             self.front = arrival;
         }
         if let Some(slot) = self.slots.push_place() {
@@ -572,7 +594,12 @@ impl Element for Link {
         }
     }
 
+    fn next_exit(&self) -> Time {
+        self.merge.as_ref().map_or(self.front, |merge| merge.due().min(self.front))
+    }
+
     fn holds(&self) -> usize {
-        self.slots.len() as usize
+        let arrivals = self.merge.as_ref().map_or(0, |merge| merge.len());
+        (self.slots.len() - self.forwarded) as usize + arrivals
     }
 }

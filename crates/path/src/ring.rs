@@ -70,6 +70,14 @@ impl<T: Copy + Default> Ring<T> {
         }
     }
 
+    /// Removes and returns the last item.
+    pub(crate) fn pop_back(&mut self) -> Option<T> {
+        let last = self.len.checked_sub(1)?;
+        let item = *self.get(last)?;
+        self.len = last;
+        Some(item)
+    }
+
     /// Removes and returns the `i`-th item from the front; later items move one place forward.
     pub(crate) fn remove(&mut self, i: u32) -> Option<T> {
         let gone = *self.get(i)?;
@@ -137,7 +145,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_the_queue_of_the_library(ops in proptest::collection::vec((0u8..7, any::<u16>()), 1..300)) {
+        fn agrees_with_the_queue_of_the_library(ops in proptest::collection::vec((0u8..8, any::<u16>()), 1..300)) {
             let mut ring = Ring::new();
             let mut queue = VecDeque::new();
             for (what, n) in ops {
@@ -157,6 +165,7 @@ mod tests {
                         }
                     }
                     4 => prop_assert_eq!(ring.remove(i), queue.remove(i as usize)),
+                    5 => prop_assert_eq!(ring.pop_back(), queue.pop_back()),
                     _ => {
                         if let (Some(a), Some(b)) = (ring.get_mut(i), queue.get_mut(i as usize)) {
                             *a = n;

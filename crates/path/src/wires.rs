@@ -31,10 +31,27 @@ pub(crate) struct Wires {
     routes: Vec<PortEnd>,
     /// Entries of the longest table.
     longest: usize,
+    /// Elements with a static table, which never run.
+    forwarders: Vec<ElementId>,
 }
 
 /// Output ports of a static forwarding element, by [`Packet::ledger`].
 pub(crate) type Table<'a> = &'a [Option<Port>];
+
+/// Elements that send to one element.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Senders {
+    None,
+    One(ElementId),
+    Several,
+}
+
+impl Senders {
+    /// These and one more.
+    fn and(self, id: ElementId) -> Self {
+        if self == Senders::None || self == Senders::One(id) { Senders::One(id) } else { Senders::Several }
+    }
+}
 
 impl Wires {
     /// Connects port `out` of `from` to `end`.
@@ -71,6 +88,7 @@ impl Wires {
     /// Computes `tables` and `routes`, and lets wires to a static table refer to its number.
     fn lay_tables(&mut self, tables: &[(ElementId, Table<'_>)]) {
         self.routes.clear();
+        self.forwarders = tables.iter().map(|(owner, _)| *owner).collect();
         self.longest = tables.iter().map(|(_, table)| table.len()).max().unwrap_or(0);
         let elements = self.others.len() - 1;
         let mut numbers = vec![None; elements];
@@ -101,6 +119,59 @@ impl Wires {
         }
     }
 
+    /// Number of wires to each element, from elements that run; two more for each table.
+    pub(crate) fn wires_to(&self) -> Vec<u32> {
+        let mut counts = vec![0; self.others.len().saturating_sub(1)];
+        let tables: Vec<_> = self.forwarders.iter().map(|id| id.0).collect();
+        let elements = counts.len();
+        for i in (0..elements).filter(|i| !tables.contains(&(*i as u32))) {
+            let others = self.others[i] as usize..self.others[i + 1] as usize;
+            for (to, _) in
+                std::iter::once(&self.ends[i]).chain(&self.ends[others]).filter(|end| end.1 != TABLE)
+            {
+                counts.get_mut(to.0 as usize).into_iter().for_each(|n| *n += 1);
+            }
+        }
+        for (to, _) in &self.routes {
+            counts.get_mut(to.0 as usize).into_iter().for_each(|n| *n += 2);
+        }
+        counts
+    }
+
+    /// For each element the only element that sends to it; none if no element or several send to it.
+    pub(crate) fn sole_senders(&self) -> Vec<Option<ElementId>> {
+        let elements = self.others.len().saturating_sub(1);
+        let mut senders = vec![Senders::None; elements];
+        let mut users = vec![Senders::None; self.routes.len() / (self.longest + 1)];
+        let mut runs = vec![true; elements];
+        self.forwarders.iter().for_each(|id| runs[id.0 as usize] = false);
+        for i in (0..elements).filter(|i| runs[*i]) {
+            let others = self.others[i] as usize..self.others[i + 1] as usize;
+            for &(to, port) in std::iter::once(&self.ends[i]).chain(&self.ends[others]) {
+                let (list, at) = match port {
+                    TABLE => (&mut users, to.0 as usize / (self.longest + 1)),
+                    _ => (&mut senders, to.0 as usize),
+                };
+                if let Some(known) = list.get_mut(at) {
+                    *known = known.and(ElementId(i as u32));
+                }
+            }
+        }
+        for (t, user) in users.iter().enumerate() {
+            let from = t * (self.longest + 1);
+            for (to, _) in &self.routes[from..=from + self.longest] {
+                if let Some(known) = senders.get_mut(to.0 as usize) {
+                    *known = match *user {
+                        Senders::None => *known,
+                        Senders::One(id) => known.and(id),
+                        Senders::Several => Senders::Several,
+                    };
+                }
+            }
+        }
+        senders.iter().map(|known| if let Senders::One(id) = known { Some(*id) } else { None }).collect()
+    }
+
     /// Target of `packet` sent from `from` by port `out`.
     #[inline(always)]
     pub(crate) fn reaches(&self, from: ElementId, out: Port, packet: &Packet) -> PortEnd {
@@ -111,6 +182,11 @@ impl Wires {
     #[inline(always)]
     fn by_table(&self, first: usize, ledger: usize) -> PortEnd {
         self.routes[first + ledger.min(self.longest)]
+    }
+
+    /// Element to which all packets go that `from` sends by port `out`; none if a table decides.
+    pub(crate) fn only_target(&self, from: ElementId, out: Port) -> Option<ElementId> {
+        self.signal_target(from, out)
     }
 
     /// Element that receives signals sent from `from` by port `out`; none if that is an element with a static table.
