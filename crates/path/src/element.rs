@@ -191,7 +191,7 @@ impl Cx<'_> {
     /// wire it has no effect.
     #[cold]
     pub fn signal(&mut self, port: Port, signal: Signal) {
-        if let Some(to) = self.core.wires.signal_target(self.me, port) {
+        if let Some(to) = self.core.wires.only_target(self.me, port) {
             self.core.signals.push_back((to, signal));
             self.outbox.push(&Packet::NONE, SIGNAL, 0);
         }

@@ -283,12 +283,6 @@ impl Link {
         self.deliver(cx, now);
     }
 
-    /// Next departure, of packets not forwarded ahead; [`Time::NEVER`] without.
-    #[inline(always)]
-    pub(crate) fn departs(&self) -> Time {
-        self.front
-    }
-
     /// Updates `next_start` and `next_size`.
     #[inline(always)]
     fn look_ahead(&mut self) {

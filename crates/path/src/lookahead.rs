@@ -21,6 +21,9 @@ pub(crate) fn prepare(elements: &mut [Node], core: &mut Core) {
     }
     let foreseeable: Vec<bool> =
         elements.iter().map(|node| matches!(node, Node::Link(link) if link.is_foreseeable())).collect();
+    if foreseeable.iter().filter(|link| **link).count() < 2 {
+        return;
+    }
     prepare_chains(elements, core, &foreseeable);
     prepare_merges(elements, core, &foreseeable);
 }

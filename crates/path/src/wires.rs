@@ -119,47 +119,45 @@ impl Wires {
         }
     }
 
-    /// Number of wires to each element, from elements that run; two more for each table.
+    /// Wires of the elements that run: sender, target, input port.
+    fn wires(&self) -> impl Iterator<Item = (ElementId, PortEnd)> {
+        let mut runs = vec![true; self.others.len().saturating_sub(1)];
+        self.forwarders.iter().for_each(|id| runs[id.0 as usize] = false);
+        (0..runs.len()).filter(move |i| runs[*i]).flat_map(|i| {
+            let others = self.others[i] as usize..self.others[i + 1] as usize;
+            let ends = std::iter::once(&self.ends[i]).chain(&self.ends[others]);
+            ends.map(move |end| (ElementId(i as u32), *end))
+        })
+    }
+
+    /// Number of wires to each element; two more for each entry of a table.
     pub(crate) fn wires_to(&self) -> Vec<u32> {
         let mut counts = vec![0; self.others.len().saturating_sub(1)];
-        let tables: Vec<_> = self.forwarders.iter().map(|id| id.0).collect();
-        let elements = counts.len();
-        for i in (0..elements).filter(|i| !tables.contains(&(*i as u32))) {
-            let others = self.others[i] as usize..self.others[i + 1] as usize;
-            for (to, _) in
-                std::iter::once(&self.ends[i]).chain(&self.ends[others]).filter(|end| end.1 != TABLE)
-            {
-                counts.get_mut(to.0 as usize).into_iter().for_each(|n| *n += 1);
+        let direct = self.wires().filter(|(_, end)| end.1 != TABLE).map(|(_, end)| (end, 1));
+        for ((to, _), n) in direct.chain(self.routes.iter().map(|end| (*end, 2))) {
+            if let Some(count) = counts.get_mut(to.0 as usize) {
+                *count += n;
             }
-        }
-        for (to, _) in &self.routes {
-            counts.get_mut(to.0 as usize).into_iter().for_each(|n| *n += 2);
         }
         counts
     }
 
     /// For each element the only element that sends to it; none if no element or several send to it.
     pub(crate) fn sole_senders(&self) -> Vec<Option<ElementId>> {
-        let elements = self.others.len().saturating_sub(1);
-        let mut senders = vec![Senders::None; elements];
-        let mut users = vec![Senders::None; self.routes.len() / (self.longest + 1)];
-        let mut runs = vec![true; elements];
-        self.forwarders.iter().for_each(|id| runs[id.0 as usize] = false);
-        for i in (0..elements).filter(|i| runs[*i]) {
-            let others = self.others[i] as usize..self.others[i + 1] as usize;
-            for &(to, port) in std::iter::once(&self.ends[i]).chain(&self.ends[others]) {
-                let (list, at) = match port {
-                    TABLE => (&mut users, to.0 as usize / (self.longest + 1)),
-                    _ => (&mut senders, to.0 as usize),
-                };
-                if let Some(known) = list.get_mut(at) {
-                    *known = known.and(ElementId(i as u32));
-                }
+        let entries = self.longest + 1;
+        let mut senders = vec![Senders::None; self.others.len().saturating_sub(1)];
+        let mut users = vec![Senders::None; self.routes.len() / entries];
+        for (from, (to, port)) in self.wires() {
+            let (list, at) = match port {
+                TABLE => (&mut users, to.0 as usize / entries),
+                _ => (&mut senders, to.0 as usize),
+            };
+            if let Some(known) = list.get_mut(at) {
+                *known = known.and(from);
             }
         }
-        for (t, user) in users.iter().enumerate() {
-            let from = t * (self.longest + 1);
-            for (to, _) in &self.routes[from..=from + self.longest] {
+        for (user, routes) in users.iter().zip(self.routes.chunks(entries)) {
+            for (to, _) in routes {
                 if let Some(known) = senders.get_mut(to.0 as usize) {
                     *known = match *user {
                         Senders::None => *known,
@@ -184,13 +182,8 @@ impl Wires {
         self.routes[first + ledger.min(self.longest)]
     }
 
-    /// Element to which all packets go that `from` sends by port `out`; none if a table decides.
+    /// Element to which all goes that `from` sends by port `out`; none without a wire, or if a table decides.
     pub(crate) fn only_target(&self, from: ElementId, out: Port) -> Option<ElementId> {
-        self.signal_target(from, out)
-    }
-
-    /// Element that receives signals sent from `from` by port `out`; none if that is an element with a static table.
-    pub(crate) fn signal_target(&self, from: ElementId, out: Port) -> Option<ElementId> {
         let (to, port) = self.end(from, out);
         (to != NOBODY && port != TABLE).then_some(to)
     }

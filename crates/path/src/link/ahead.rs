@@ -49,6 +49,12 @@ impl Link {
             && !self.closed_by_hand
     }
 
+    /// Next departure, of packets not forwarded ahead; [`Time::NEVER`] without.
+    #[inline(always)]
+    pub(crate) fn departs(&self) -> Time {
+        self.front
+    }
+
     /// Takes a packet that arrives at `at`, later than all before. Returns its sojourn time in the queue; `None`,
     /// without an effect, if it would be dropped or leave at `at`.
     #[inline(always)]
