@@ -357,10 +357,11 @@ impl Driver {
         if !self.gateways[i].device.offloads() {
             return self.write_one(i, leaving);
         }
-        let mut left = self.batches[i].add(leaving);
+        let fast = self.batches[i].is_fast(leaving.departure.due);
+        let mut left = if fast { self.batches[i].add(leaving) } else { Some(leaving) };
         if left.is_some() && self.batches[i].is_open() {
             self.write_batch(i);
-            left = left.and_then(|leaving| self.batches[i].add(leaving));
+            left = left.and_then(|leaving| if fast { self.batches[i].add(leaving) } else { Some(leaving) });
         }
         match left {
             Some(leaving) => self.write_one(i, leaving),
