@@ -56,10 +56,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let over = AtomicBool::new(false);
     let nominal = (delay * 1000).to_string();
     let blast = pps == "blast";
-    std::thread::scope(|scope| -> Result<(), Box<dyn std::error::Error>> {
+    let used = std::thread::scope(|scope| -> Result<Span, Box<dyn std::error::Error>> {
         let driving = scope.spawn(|| {
             driver.settle_in(realtime);
-            driver.run(|_, now: Time| over.load(Ordering::Relaxed) || now > Time::from_secs_f64(120.0))
+            driver.run(|_, now: Time| over.load(Ordering::Relaxed) || now > Time::from_secs_f64(120.0))?;
+            Ok::<_, std::io::Error>(netns::sys::thread_time())
         });
         let mut receiver = Command::new(&owd);
         if blast {
@@ -81,14 +82,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         sender.status()?;
         receiver.wait()?;
         over.store(true, Ordering::Relaxed);
-        driving.join().map_err(|_| "the driver panicked")??;
-        Ok(())
+        Ok(driving.join().map_err(|_| "the driver panicked")??)
     })?;
     let t = &driver.timing;
     let us = |span: Span| span.as_secs_f64() * 1e6;
     println!(
-        "driver: {} packets, late p50 {:.1} p90 {:.1} p99 {:.1} p99.9 {:.1} max {:.1} us; ingress bound p50 {:.1} p99 {:.1} us; refused {}, overrun {}, strange {}, real-time {}",
+        "driver: {} packets, {:.0} ns of its thread each, late p50 {:.1} p90 {:.1} p99 {:.1} p99.9 {:.1} max {:.1} us; ingress bound p50 {:.1} p99 {:.1} us; refused {}, overrun {}, strange {}, real-time {}",
         t.egress.count(),
+        used.as_secs_f64() * 1e9 / t.egress.count() as f64,
         us(t.egress.quantile(0.5)),
         us(t.egress.quantile(0.9)),
         us(t.egress.quantile(0.99)),

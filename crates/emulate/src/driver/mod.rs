@@ -81,18 +81,23 @@ impl Gateway {
         }
     }
 
-    /// Sets the time of day at t = 0, since deadlines in headers count from midnight.
-    fn set_time_of_day(&self, network: &mut Network, day: Span) {
-        fn of<T: PacketPort + Element>(network: &mut Network, packet_port: ElementId, day: Span) {
-            if let Some(packet_port) = network.element_mut::<T>(packet_port) {
-                packet_port.set_time_of_day(day);
-            }
+    /// The packet port, for what needs no time.
+    fn port<'a>(&self, network: &'a mut Network) -> Option<&'a mut dyn PacketPort> {
+        fn of<T: PacketPort + Element>(network: &mut Network, id: ElementId) -> Option<&mut dyn PacketPort> {
+            network.element_mut::<T>(id).map(|packet_port| packet_port as &mut dyn PacketPort)
         }
         match self.kind {
-            PortOwner::Flow => of::<FlowPort>(network, self.packet_port, day),
-            PortOwner::ModelPort => of::<ModelPort>(network, self.packet_port, day),
-            PortOwner::Wire => of::<FramePort>(network, self.packet_port, day),
-            PortOwner::Machine => of::<NodePort>(network, self.packet_port, day),
+            PortOwner::Flow => of::<FlowPort>(network, self.packet_port),
+            PortOwner::ModelPort => of::<ModelPort>(network, self.packet_port),
+            PortOwner::Wire => of::<FramePort>(network, self.packet_port),
+            PortOwner::Machine => of::<NodePort>(network, self.packet_port),
+        }
+    }
+
+    /// Sets the time of day at t = 0, since deadlines in headers count from midnight.
+    fn set_time_of_day(&self, network: &mut Network, day: Span) {
+        if let Some(packet_port) = self.port(network) {
+            packet_port.set_time_of_day(day);
         }
     }
 }
@@ -119,6 +124,8 @@ pub struct Driver {
     held: Option<Time>,
     /// Timer for the next wake-up.
     timer: OwnedFd,
+    /// Time for which the timer was set last.
+    armed: Time,
     /// Descriptors to poll: devices, timer, trigger socket.
     waiting: PollSet,
     /// `waiting` was just polled, so its readiness is valid.
@@ -168,6 +175,7 @@ impl Driver {
             held: None,
             gateways,
             timer,
+            armed: Time::ZERO,
             buffer: vec![0; BUFFER],
             cpu_budget: CpuBudget::new(spin),
             absorbed: 0,
@@ -207,6 +215,7 @@ impl Driver {
     /// Restarts at the origin of another clock.
     pub fn begin(&mut self, clock: Clock) {
         self.clock = clock;
+        self.armed = Time::ZERO;
         for gateway in &self.gateways {
             gateway.set_time_of_day(&mut self.network, self.clock.time_of_day());
         }
@@ -341,11 +350,8 @@ impl Driver {
         }
         for i in 0..self.gateways.len() {
             loop {
-                let now = self.network.now();
-                let gateway = &self.gateways[i];
-                let next =
-                    gateway.with(&mut self.network, now, |packet_port, _| packet_port.next_departure());
-                let Some(Some(departure)) = next else { break };
+                let packet_port = self.gateways[i].port(&mut self.network);
+                let Some(departure) = packet_port.and_then(|port| port.next_departure()) else { break };
                 let leaving = Leaving { departure, after: self.network.records().len() };
                 self.depart(i, leaving);
             }
@@ -408,8 +414,9 @@ impl Driver {
             let note = PacketMeta { t: written, number: Some(departure.id), after, late: Some(late) };
             capture.add(i, note, &departure.bytes);
         }
-        let now = self.network.now();
-        self.gateways[i].with(&mut self.network, now, |packet_port, _| packet_port.recycle(departure.bytes));
+        if let Some(packet_port) = self.gateways[i].port(&mut self.network) {
+            packet_port.recycle(departure.bytes);
+        }
     }
 
     /// Sleeps until a packet arrives, or until the spin window before the next time at which a packet can leave by
@@ -423,7 +430,13 @@ impl Driver {
             return Ok(()); // the next turn starts at once and reads new packets
         }
         let until = if early > now { early } else { due };
-        sys::set_timer(&self.timer, self.clock.raw(until.min(now + NAP)))?;
+        let latest = now + NAP;
+        // A timer that runs already is kept for the same time, and for a nap that it ends sooner.
+        let runs = self.armed > now && (self.armed == until || (until >= latest && self.armed <= latest));
+        if !runs {
+            self.armed = until.min(latest);
+            sys::set_timer(&self.timer, self.clock.raw(self.armed))?;
+        }
         for (i, gateway) in self.gateways.iter().enumerate() {
             self.waiting.also_to_write(i, gateway.device.wants_to_write());
         }

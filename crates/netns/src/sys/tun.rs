@@ -5,11 +5,13 @@ use super::{check, request};
 use base::wire::join::{Join, MOST_HEADERS};
 use base::wire::offload::{self, Cutter};
 use std::fs::File;
-use std::io::{self, IoSlice, IoSliceMut, Read as _, Write as _};
+use std::io::{self, IoSlice, Read as _, Write as _};
 use std::os::fd::{AsRawFd, RawFd};
 
 /// Size of a read buffer, bytes; larger than any packet.
 const BUFFER: usize = 1 << 17;
+/// Size up to which a packet is copied behind its header and written by one buffer, which costs less than two.
+const SMALL: usize = 2048;
 /// Maximum number of segments of a large packet that is written.
 pub const MOST_SEGMENTS: usize = 64;
 
@@ -21,11 +23,14 @@ pub struct Tun {
     offload: Option<Large>,
 }
 
-/// Last packet read from a device with offload.
+/// Buffers of a device with offload.
 #[derive(Debug)]
 struct Large {
-    packet: Vec<u8>,
+    /// Header and packet.
+    buffer: Vec<u8>,
     length: usize,
+    /// Empty header, and the packet written last.
+    small: Vec<u8>,
     /// Segments that are not delivered yet.
     cutter: Option<Cutter>,
 }
@@ -39,7 +44,8 @@ pub fn open(name: &str, offload: bool) -> io::Result<Tun> {
         let opened = attach(name, with_header).and_then(|file| set_offload(&file).map(|()| file));
         // A kernel without these offloads gives a plain device.
         if let Ok(file) = opened {
-            let large = Large { packet: vec![0; BUFFER], length: 0, cutter: None };
+            let large =
+                Large { buffer: vec![0; BUFFER], length: 0, small: vnet::NONE.to_vec(), cutter: None };
             return Ok(Tun { file, offload: Some(large) });
         }
     }
@@ -87,12 +93,10 @@ impl Tun {
             if let Some(length) = large.next(into) {
                 return Ok(length);
             }
-            let mut head = vnet::NONE;
-            let n =
-                file.read_vectored(&mut [IoSliceMut::new(&mut head), IoSliceMut::new(&mut large.packet)])?;
-            large.length = n.saturating_sub(head.len());
-            let Offloads { checksum, piece } = vnet::read(head);
-            let packet = large.packet.get_mut(..large.length).unwrap_or_default();
+            large.length = file.read(&mut large.buffer)?;
+            let read = large.buffer.get_mut(..large.length).unwrap_or_default();
+            let Some((head, packet)) = read.split_first_chunk_mut() else { continue };
+            let Offloads { checksum, piece } = vnet::read(*head);
             large.cutter = piece.and_then(|piece| Cutter::new(packet, 0, piece));
             if large.cutter.is_some() {
                 continue;
@@ -108,8 +112,11 @@ impl Tun {
 
     /// Writes a packet.
     pub fn write(&mut self, packet: &[u8]) -> io::Result<()> {
-        if self.offload.is_none() {
-            return self.file.write(packet).map(drop);
+        let Some(large) = &mut self.offload else { return self.file.write(packet).map(drop) };
+        if packet.len() <= SMALL {
+            large.small.truncate(vnet::LENGTH);
+            large.small.extend(packet);
+            return self.file.write(&large.small).map(drop);
         }
         self.file.write_vectored(&[IoSlice::new(&vnet::NONE), IoSlice::new(packet)]).map(drop)
     }
@@ -141,7 +148,7 @@ impl Large {
     /// Copies the next segment into a buffer and returns its length.
     fn next(&mut self, into: &mut [u8]) -> Option<usize> {
         let cutter = self.cutter.as_mut()?;
-        let length = cutter.next(self.packet.get(..self.length)?, into);
+        let length = cutter.next(self.buffer.get(vnet::LENGTH..self.length)?, into);
         if cutter.is_done() || length.is_none() {
             self.cutter = None;
         }
