@@ -392,6 +392,9 @@ impl Driver {
     }
 
     fn write_batch(&mut self, i: usize) {
+        if !self.batches[i].is_open() {
+            return;
+        }
         let (segments, taken) = self.batches[i].write(&mut self.gateways[i].device);
         let (mut segments, written) = (segments, self.clock.now());
         for leaving in segments.drain(..) {
