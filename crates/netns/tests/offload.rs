@@ -17,7 +17,7 @@ const MTU: u32 = 1500;
 
 /// Byte of the stream at an offset.
 fn byte(at: usize) -> u8 {
-    (at * 2_654_435_761 >> 13) as u8
+    ((at * 2_654_435_761) >> 13) as u8
 }
 
 /// Sizes that the relay has seen.

@@ -122,7 +122,7 @@ mod tests {
         let mut rate = PacketRate::default();
         let mut due = Time::from_secs_f64(1.0);
         (0..packets).fold(false, |_, _| {
-            due = due + gap;
+            due += gap;
             rate.add(due)
         })
     }
