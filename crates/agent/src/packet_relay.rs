@@ -101,8 +101,11 @@ impl PacketRelay {
 
     fn send_out(&mut self, i: usize, packet: &mut [u8], datagram: &mut [u8]) {
         let Some(stop) = self.stops.get_mut(i) else { return };
-        for _ in 0..DRAIN {
+        let mut read = 0;
+        // Polling does not report segments that are left of a large packet.
+        while read < DRAIN || stop.device.has_segments() {
             let Ok(n) = stop.device.read(packet) else { return };
+            read += 1;
             let bytes = packet.get(..n).unwrap_or_default();
             // Packets before the first probe are discarded.
             let Some(to) = stop.to else { continue };

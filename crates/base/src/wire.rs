@@ -14,6 +14,7 @@ pub mod frame;
 pub mod hdlc;
 pub mod icmp;
 mod ip;
+pub mod join;
 pub mod offload;
 pub mod reset;
 pub mod sctp;

@@ -1,9 +1,9 @@
 //! Accuracy of an emulated delay: two namespaces, a link between them, and the probe `owd` (peers'
 //! `emulation/probes/owd.c`) at both ends, which takes the kernel's receive stamp:
 //!
-//!     cargo run --release -p williwaw-emulate --example delay -- OWD PPS COUNT SIZE [DELAY_MS] [SPIN_US] [fair]
+//!     cargo run --release -p williwaw-emulate --example delay -- OWD PPS COUNT SIZE [DELAY_MS] [SPIN_US] [fair] [plain]
 //!
-//! `fair` does without real-time priority. `OWD blast SECONDS SIZE` in place of the numbers measures capacity.
+//! `fair` does without real-time priority, `plain` without segmentation offload. `OWD blast SECONDS SIZE` in place of the numbers measures capacity.
 #![allow(clippy::print_stdout, reason = "it is a program")]
 #![cfg_attr(not(target_os = "linux"), allow(unused, reason = "Linux only"))]
 
@@ -30,6 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let delay: u64 = word(4, "50").parse()?;
     let spin: u64 = word(5, "0").parse()?;
     let realtime = !words.iter().any(|w| w == "fair");
+    let offload = !words.iter().any(|w| w == "plain");
     let text = format!(
         "williwaw = 1\n[[hop]]\nname = \"link\"\nbetween = [\"a\", \"b\"]\nrate = \"100 Gbit/s\"\ndelay = \"{delay} ms\"\nqueue = \"unlimited\"\n\
          [[flow]]\nname = \"probe\"\nfrom = \"a\"\nto = \"b\"\ntransport = \"linux\"\napp = \"bulk\"\n"
@@ -43,18 +44,23 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let spaces = [Namespace::new()?, Namespace::new()?];
     let ends = world.flows[0];
     let gateways = vec![
-        Gateway { packet_port: ends.from, device: spaces[0].device(from, 1500)?, kind: PortOwner::Flow },
-        Gateway { packet_port: ends.to, device: spaces[1].device(to, 1500)?, kind: PortOwner::Flow },
+        Gateway {
+            packet_port: ends.from,
+            device: spaces[0].device(from, 1500, offload)?,
+            kind: PortOwner::Flow,
+        },
+        Gateway { packet_port: ends.to, device: spaces[1].device(to, 1500, offload)?, kind: PortOwner::Flow },
     ];
     let clock = Clock::starting_in(Span::ZERO);
     let mut driver = Driver::new(network, gateways, clock, Span::from_nanos(spin * 1000))?;
     let over = AtomicBool::new(false);
     let nominal = (delay * 1000).to_string();
     let blast = pps == "blast";
-    std::thread::scope(|scope| -> Result<(), Box<dyn std::error::Error>> {
+    let used = std::thread::scope(|scope| -> Result<Span, Box<dyn std::error::Error>> {
         let driving = scope.spawn(|| {
             driver.settle_in(realtime);
-            driver.run(|_, now: Time| over.load(Ordering::Relaxed) || now > Time::from_secs_f64(120.0))
+            driver.run(|_, now: Time| over.load(Ordering::Relaxed) || now > Time::from_secs_f64(120.0))?;
+            Ok::<_, std::io::Error>(netns::sys::thread_time())
         });
         let mut receiver = Command::new(&owd);
         if blast {
@@ -76,14 +82,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         sender.status()?;
         receiver.wait()?;
         over.store(true, Ordering::Relaxed);
-        driving.join().map_err(|_| "the driver panicked")??;
-        Ok(())
+        Ok(driving.join().map_err(|_| "the driver panicked")??)
     })?;
     let t = &driver.timing;
     let us = |span: Span| span.as_secs_f64() * 1e6;
     println!(
-        "driver: {} packets, late p50 {:.1} p90 {:.1} p99 {:.1} p99.9 {:.1} max {:.1} us; ingress bound p50 {:.1} p99 {:.1} us; refused {}, overrun {}, strange {}, real-time {}",
+        "driver: {} packets, {:.0} ns of its thread each, late p50 {:.1} p90 {:.1} p99 {:.1} p99.9 {:.1} max {:.1} us; ingress bound p50 {:.1} p99 {:.1} us; refused {}, overrun {}, strange {}, real-time {}",
         t.egress.count(),
+        used.as_secs_f64() * 1e9 / t.egress.count() as f64,
         us(t.egress.quantile(0.5)),
         us(t.egress.quantile(0.9)),
         us(t.egress.quantile(0.99)),

@@ -97,6 +97,8 @@ pub struct Options {
     pub capture: bool,
     /// Request real-time priority; without permission the run continues at normal priority.
     pub realtime: bool,
+    /// Segmentation offload at the TUN devices, where the kernel has it.
+    pub offload: bool,
     /// Time before a due packet at which the driver stops sleeping and spins, if it has real-time priority.
     pub spin: Span,
     /// Lateness that at most 1 % of packets may exceed in a faithful run.
@@ -109,6 +111,7 @@ impl Default for Options {
             trace: false,
             capture: false,
             realtime: true,
+            offload: true,
             spin: Span::ZERO,
             lateness_limit: Span::from_millis(1),
         }

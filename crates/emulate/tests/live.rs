@@ -134,6 +134,39 @@ fn named_segments_are_lost_and_resent() {
     assert_eq!(get(&outcome, Metric::PacketsDropped), 4.0);
 }
 
+/// With and without segmentation offload the path sees every segment by itself, of the MSS, and a loss drops one.
+#[test]
+fn every_segment_of_a_large_packet_crosses_by_itself() {
+    for offload in [true, false] {
+        if let Err(error) = emulate::rights() {
+            return eprintln!("skipped: {error}");
+        }
+        let bytes = "flow.download.app.bulk.bytes=\"2 MB\"";
+        let set = ["hop.radio.rate=\"50 Mbit/s\"", "hop.radio.loss.noise.packets=\"40\"", bytes];
+        let options = Options { offload, ..options() };
+        let outcome = emulate::once(&model(&set), 0, &options, &AtomicBool::new(false)).unwrap();
+        assert!(outcome.ran.complete, "{:?}", outcome.facts);
+        assert!(offload || !outcome.timing.offload);
+        let sent = outcome.ran.world.network.records().iter().filter_map(|r| match r.event {
+            Event::DataSent { seq, len, .. } => Some((seq, len)),
+            _ => None,
+        });
+        let sent: Vec<(u64, u32)> = sent.collect();
+        let distinct: std::collections::BTreeSet<(u64, u32)> = sent.iter().copied().collect();
+        assert_eq!(distinct.iter().map(|(_, len)| u64::from(*len)).sum::<u64>(), 2_000_000);
+        assert_eq!(sent.iter().map(|(_, len)| *len).max(), Some(1448));
+        let full = distinct.iter().filter(|(_, len)| *len == 1448).count();
+        assert!(full >= distinct.len() - 20, "{full} of {} have the MSS", distinct.len());
+        assert_eq!(get(&outcome, Metric::PacketsDropped), 1.0);
+        let facts = outcome.facts[0].as_ref().unwrap();
+        assert_eq!(facts.counter("TcpRetransSegs"), get(&outcome, Metric::SegmentsRetransmitted) as u64);
+        // Below the rate from which on segments are joined, the kernel receives each one by itself.
+        assert!(facts.to["TcpInSegs"] as usize >= distinct.len(), "{:?}", facts.to);
+        let crossings = outcome.capture.as_ref().unwrap().len();
+        assert!(crossings >= 2 * sent.len() - 1, "each segment but the lost one crosses two ports");
+    }
+}
+
 /// Sysctl settings of a flow apply in its namespaces only.
 #[test]
 fn a_flow_has_its_own_settings() {

@@ -100,7 +100,7 @@ fn over_with(
             for (key, value) in sysctl {
                 space.set(key, value).unwrap();
             }
-            Gateway { packet_port, device: space.device(at, 1500).unwrap(), kind: PortOwner::Flow }
+            Gateway { packet_port, device: space.device(at, 1500, true).unwrap(), kind: PortOwner::Flow }
         });
     let clock = Clock::starting_in(Span::from_millis(1));
     let mut driver = Driver::new(world.network, gateways.collect(), clock, Span::ZERO).unwrap();

@@ -2,9 +2,11 @@
 //! without blocking.
 //!
 //! A TUN device carries IP packets, the socket of a veth pair carries them with an Ethernet header, a wire carries
-//! whole frames.
+//! whole frames. With segmentation offload a TUN device is read segment by segment, and written a large packet at once.
 
+use super::sys::tun::Tun;
 use super::sys::veth;
+use base::wire::join::Join;
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read as _, Write as _};
 use std::os::fd::{AsRawFd, RawFd};
@@ -16,7 +18,9 @@ pub struct Device(DeviceKind);
 #[derive(Debug)]
 enum DeviceKind {
     /// A TUN device.
-    Tun(File),
+    Tun(Tun),
+    /// Socket whose reads and writes are whole packets, without a header.
+    Packets(File),
     /// Socket at the opposite end of a veth pair, and hardware address of the stack.
     Ethernet(File, [u8; 6]),
     /// Stack on another host, or behind a wire.
@@ -50,9 +54,14 @@ const HEADER: usize = 14;
 const IP: [[u8; 2]; 2] = [[0x08, 0x00], [0x86, 0xdd]];
 
 impl Device {
-    /// Device of a TUN file.
-    pub fn tun(file: File) -> Device {
-        Device(DeviceKind::Tun(file))
+    /// Device of a TUN.
+    pub fn tun(tun: Tun) -> Device {
+        Device(DeviceKind::Tun(tun))
+    }
+
+    /// Device of a file whose reads and writes are whole packets.
+    pub fn packets(file: File) -> Device {
+        Device(DeviceKind::Packets(file))
     }
 
     /// Device of a veth socket, opposite the stack with this hardware address.
@@ -76,7 +85,8 @@ impl Device {
     /// `WouldBlock` without a packet; an error of the kernel.
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let file = match &mut self.0 {
-            DeviceKind::Tun(file) => return file.read(into),
+            DeviceKind::Tun(tun) => return tun.read(into),
+            DeviceKind::Packets(file) => return file.read(into),
             DeviceKind::Tunnel(tunnel) => return tunnel.read(into),
             DeviceKind::Ethernet(file, _) => file,
         };
@@ -96,7 +106,8 @@ impl Device {
     /// The kernel refused the packet.
     pub fn write(&mut self, packet: &[u8]) -> io::Result<()> {
         let (file, to) = match &mut self.0 {
-            DeviceKind::Tun(file) => return file.write(packet).map(drop),
+            DeviceKind::Tun(tun) => return tun.write(packet),
+            DeviceKind::Packets(file) => return file.write(packet).map(drop),
             DeviceKind::Tunnel(tunnel) => return tunnel.write(packet),
             DeviceKind::Ethernet(file, to) => (file, to),
         };
@@ -107,11 +118,46 @@ impl Device {
         file.write_vectored(&[IoSlice::new(&header), IoSlice::new(packet)]).map(drop)
     }
 
+    /// Whether segments of the last large packet are left: the next read needs no system call, and polling does not
+    /// report them.
+    pub fn has_segments(&self) -> bool {
+        matches!(&self.0, DeviceKind::Tun(tun) if tun.has_segments())
+    }
+
+    /// Whether the device takes large packets ([`Device::write_joined`]).
+    pub fn offloads(&self) -> bool {
+        matches!(&self.0, DeviceKind::Tun(tun) if tun.offloads())
+    }
+
+    /// Whether the device of a network stack is without segmentation offload.
+    pub fn lacks_offload(&self) -> bool {
+        match &self.0 {
+            DeviceKind::Tun(tun) => !tun.offloads(),
+            DeviceKind::Ethernet(..) => true,
+            DeviceKind::Packets(_) | DeviceKind::Tunnel(_) => false,
+        }
+    }
+
+    /// Writes the segments of `join` as one large packet, to a device that takes it.
+    ///
+    /// # Errors
+    /// The kernel refused the packet.
+    pub fn write_joined<'a>(
+        &mut self,
+        join: &Join,
+        segments: impl Iterator<Item = &'a [u8]>,
+    ) -> io::Result<()> {
+        match &mut self.0 {
+            DeviceKind::Tun(tun) => tun.write_joined(join, segments),
+            _ => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
     /// Packets lost since the last call because they were not read in time; 0 for a TUN device, which has a kernel
     /// counter ([`super::namespace::Namespace::overrun`]).
     pub fn overrun(&self) -> u64 {
         match &self.0 {
-            DeviceKind::Tun(_) => 0,
+            DeviceKind::Tun(_) | DeviceKind::Packets(_) => 0,
             DeviceKind::Ethernet(file, _) => veth::thrown_away(file.as_raw_fd()),
             DeviceKind::Tunnel(tunnel) => tunnel.overrun(),
         }
@@ -126,7 +172,8 @@ impl Device {
 impl AsRawFd for Device {
     fn as_raw_fd(&self) -> RawFd {
         match &self.0 {
-            DeviceKind::Tun(file) | DeviceKind::Ethernet(file, _) => file.as_raw_fd(),
+            DeviceKind::Tun(tun) => tun.as_raw_fd(),
+            DeviceKind::Packets(file) | DeviceKind::Ethernet(file, _) => file.as_raw_fd(),
             DeviceKind::Tunnel(tunnel) => tunnel.as_raw_fd(),
         }
     }

@@ -175,14 +175,14 @@ impl Namespace {
     }
 
     /// Creates the device: packets sent by the stack inside can be read from it, and packets written to it
-    /// reach the stack. Without TUN it is a veth pair.
+    /// reach the stack. Without TUN it is a veth pair. `offload`: with segmentation offload, where the kernel has it.
     ///
     /// # Errors
     /// [`Error::Rights`] if neither may be created; other errors of the kernel.
-    pub fn device(&self, at: impl Into<IpAddr>, mtu: u32) -> Result<Device, Error> {
+    pub fn device(&self, at: impl Into<IpAddr>, mtu: u32, offload: bool) -> Result<Device, Error> {
         let at = at.into();
         self.inside(|| {
-            let device = self.any_device()?;
+            let device = self.any_device(offload)?;
             match at {
                 IpAddr::V4(at) => self.address(&device, at, Ipv4Addr::new(255, 255, 255, 0), mtu)?,
                 IpAddr::V6(at) => {
@@ -201,7 +201,7 @@ impl Namespace {
     }
 
     /// Creates the device of a node with commands, with an address of each IP version. `beyond`: next hop of the
-    /// default route.
+    /// default route. `offload` as for [`Namespace::device`].
     ///
     /// # Errors
     /// The errors of [`Namespace::device`].
@@ -210,9 +210,10 @@ impl Namespace {
         at: (Ipv4Addr, Ipv6Addr),
         mtu: u32,
         beyond: Option<Ipv4Addr>,
+        offload: bool,
     ) -> Result<Device, Error> {
         self.inside(|| {
-            let device = self.any_device()?;
+            let device = self.any_device(offload)?;
             self.address(&device, at.0, MASK, mtu)?;
             let refused = |what: &str| Error::of(format!("giving a device {what}"));
             if let Some(gateway) = beyond {
@@ -231,9 +232,9 @@ impl Namespace {
     }
 
     /// Creates a TUN device, or otherwise a veth pair, in the calling thread's namespace (this one).
-    fn any_device(&self) -> Result<Device, Error> {
-        match sys::tun(DEVICE) {
-            Ok(file) => Ok(Device::tun(file)),
+    fn any_device(&self, offload: bool) -> Result<Device, Error> {
+        match sys::tun::open(DEVICE, offload) {
+            Ok(tun) => Ok(Device::tun(tun)),
             Err(e) if matches!(e.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound) => {
                 pair(self.fd()).map_err(Error::right("making a pair of Ethernet devices"))
             }
@@ -341,5 +342,5 @@ impl Namespace {
 /// The first refusal.
 pub fn rights() -> Result<(), Error> {
     let probe = std::net::Ipv4Addr::new(198, 18, 0, 1);
-    Namespace::new()?.device(probe, 1500).map(drop)
+    Namespace::new()?.device(probe, 1500, false).map(drop)
 }

@@ -332,7 +332,8 @@ impl Network {
         any.downcast_ref()
     }
 
-    /// The element as a `T`, for settings before a run. Unlike [`Network::enter`] this executes no events.
+    /// The element as a `T`, for settings before a run and for packets that have left the network. Unlike
+    /// [`Network::enter`] this executes no events.
     pub fn element_mut<T: Element>(&mut self, id: ElementId) -> Option<&mut T> {
         let any: &mut dyn Any = &mut **self.elements.get_mut(id.0 as usize)?;
         any.downcast_mut()

@@ -13,12 +13,14 @@ impl Sum {
     /// Adds bytes. Only the last part may have an odd length.
     #[must_use]
     pub fn and(self, bytes: &[u8]) -> Sum {
-        // Words of 32 bits: 2^16 is 1 in ones' complement arithmetic of 16 bits.
+        // Words of 32 bits: 2^16 is 1 in ones' complement arithmetic of 16 bits. The sum does not depend on the byte
+        // order but for a swap at the end (RFC 1071 section 2, B), so words are added in that of the machine.
         let (words, rest) = bytes.as_chunks::<4>();
-        let sum = words.iter().fold(self.0, |sum, word| sum + u64::from(u32::from_be_bytes(*word)));
+        let sum: u64 = words.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum();
         let mut last = [0; 4];
         last[..rest.len()].copy_from_slice(rest);
-        Sum(sum + u64::from(u32::from_be_bytes(last)))
+        let folded = fold(sum + u64::from(u32::from_ne_bytes(last)));
+        Sum(self.0 + u64::from(u16::from_be_bytes(folded.to_ne_bytes())))
     }
 
     /// Adds a word of 32 bits, as it is on the wire.
@@ -51,10 +53,34 @@ impl Sum {
 
     /// Checksum for the header field.
     pub fn finish(self) -> u16 {
-        let mut sum = self.0;
-        while sum > 0xffff {
-            sum = (sum & 0xffff) + (sum >> 16);
+        !fold(self.0)
+    }
+}
+
+/// Ones' complement sum of the four words of 16 bits.
+#[inline]
+fn fold(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The sum of RFC 1071: words of 16 bits in network order, an odd last byte padded with 0.
+        #[test]
+        fn words_are_summed_in_network_order(bytes: Vec<u8>, before: u32) {
+            let word = |pair: &[u8]| u64::from(pair[0]) << 8 | u64::from(pair.get(1).copied().unwrap_or(0));
+            let mut sum = u64::from(before) + bytes.chunks(2).map(word).sum::<u64>();
+            while sum > 0xffff {
+                sum = (sum & 0xffff) + (sum >> 16);
+            }
+            prop_assert_eq!(Sum::ZERO.and_word(before).and(&bytes).finish(), !(sum as u16));
         }
-        !(sum as u16)
     }
 }

@@ -2,17 +2,17 @@
 //!
 //! A kernel with segmentation offload or receive offload handles segments of up to 64 kB. This module cuts
 //! them as a network card does: headers repeated, lengths, sequence numbers and checksums computed for each
-//! packet.
+//! packet. The inverse is [`super::join`].
 
 use super::checksum::Sum;
 use super::{IpHead, TCP, UDP, flag};
 
 /// Offset of the sequence number in a TCP header.
-const TCP_SEQ: usize = 4;
+pub(super) const TCP_SEQ: usize = 4;
 /// Offset of the flags in a TCP header.
-const TCP_FLAGS: usize = 13;
+pub(super) const TCP_FLAGS: usize = 13;
 /// Offset of the checksum in a TCP header.
-const TCP_CHECKSUM: usize = 16;
+pub(super) const TCP_CHECKSUM: usize = 16;
 /// Offset of the length in a UDP header.
 const UDP_LENGTH: usize = 4;
 /// Offset of the checksum in a UDP header.
@@ -20,55 +20,121 @@ const UDP_CHECKSUM: usize = 6;
 /// Length of a UDP header, bytes.
 const UDP_HEADER: usize = 8;
 
+/// Position in a large packet that is cut into wire packets, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Cutter {
+    /// Offset of the IP header in the frame.
+    at: usize,
+    /// Offset of the transport header in the frame.
+    transport: usize,
+    /// Offset of the payload in the frame.
+    payload: usize,
+    /// End of the packet in the frame.
+    end: usize,
+    /// Payload bytes per packet; the last packet may have fewer.
+    piece: usize,
+    /// Number of packets that are cut already.
+    number: usize,
+    version: u8,
+    protocol: u8,
+    /// Sum of the pseudo header of an empty packet.
+    pseudo: Sum,
+}
+
+impl Cutter {
+    /// Cutter of the IP packet at offset `at` of a frame, into packets of `piece` payload bytes. `None` if it is no
+    /// complete TCP segment or UDP datagram.
+    pub fn new(frame: &[u8], at: usize, piece: usize) -> Option<Cutter> {
+        let packet = frame.get(at..)?;
+        let ip = IpHead::read(packet, packet.len() as u32).ok()?;
+        let packet = packet.get(..ip.size as usize)?;
+        let transport = ip.header as usize;
+        let header = match ip.protocol {
+            TCP => usize::from(packet.get(transport + 12)? >> 4) * 4,
+            UDP => UDP_HEADER,
+            _ => return None,
+        };
+        let least = if ip.protocol == TCP { 20 } else { UDP_HEADER };
+        let payload = packet.get(transport + header..)?;
+        if ip.fragment.is_some() || header < least || piece == 0 || payload.is_empty() {
+            return None;
+        }
+        Some(Cutter {
+            at,
+            transport: at + transport,
+            payload: at + transport + header,
+            end: at + packet.len(),
+            piece,
+            number: 0,
+            version: ip.version,
+            protocol: ip.protocol,
+            pseudo: Sum::ZERO.and_pseudo(ip.source, ip.destination, ip.protocol, 0),
+        })
+    }
+
+    /// Number of packets in total.
+    pub fn total(&self) -> usize {
+        (self.end - self.payload).div_ceil(self.piece)
+    }
+
+    /// Whether all packets are cut.
+    pub fn is_done(&self) -> bool {
+        self.number >= self.total()
+    }
+
+    /// Writes the next frame into `into` and returns its length; `frame` is that of [`Cutter::new`]. `None` after the
+    /// last one, or if the frame does not fit.
+    pub fn next(&mut self, frame: &[u8], into: &mut [u8]) -> Option<usize> {
+        let (i, last) = (self.number, self.number + 1 >= self.total());
+        if self.is_done() {
+            return None;
+        }
+        let start = self.payload + i * self.piece;
+        let part = frame.get(start..self.end.min(start + self.piece))?;
+        let length = self.payload + part.len();
+        let out = into.get_mut(..length)?;
+        let (heads, data) = out.split_at_mut(self.payload);
+        heads.copy_from_slice(frame.get(..self.payload)?);
+        data.copy_from_slice(part);
+        self.number += 1;
+        lengthen(out.get_mut(self.at..)?, self.version, i as u16, length - self.at);
+        let inner = out.get_mut(self.transport..)?;
+        let field = if self.protocol == TCP {
+            let seq = inner.get_mut(TCP_SEQ..TCP_SEQ + 4)?;
+            let first = u32::from_be_bytes(seq.try_into().ok()?);
+            seq.copy_from_slice(&first.wrapping_add((i * self.piece) as u32).to_be_bytes());
+            let flags = inner.get_mut(TCP_FLAGS)?;
+            if i > 0 {
+                *flags &= !flag::CWR;
+            }
+            if !last {
+                *flags &= !(flag::FIN | flag::PSH);
+            }
+            TCP_CHECKSUM
+        } else {
+            let length = (inner.len() as u16).to_be_bytes();
+            inner.get_mut(UDP_LENGTH..UDP_LENGTH + 2)?.copy_from_slice(&length);
+            UDP_CHECKSUM
+        };
+        inner.get_mut(field..field + 2)?.fill(0);
+        let sum = self.pseudo.and_word(inner.len() as u32).and(inner).finish();
+        put_sum(inner, field, sum, self.protocol);
+        Some(length)
+    }
+}
+
 /// Cuts the IP packet at offset `at` of a frame into packets of `piece` payload bytes, the last one possibly
 /// shorter; returns the frames. `None` if it is no complete TCP segment or UDP datagram.
 pub fn cut(frame: &[u8], at: usize, piece: usize) -> Option<Vec<Vec<u8>>> {
-    let packet = frame.get(at..)?;
-    let ip = IpHead::read(packet, packet.len() as u32).ok()?;
-    let packet = packet.get(..ip.size as usize)?;
-    let transport = ip.header as usize;
-    let header = match ip.protocol {
-        TCP => usize::from(packet.get(transport + 12)? >> 4) * 4,
-        UDP => UDP_HEADER,
-        _ => return None,
-    };
-    let least = if ip.protocol == TCP { 20 } else { UDP_HEADER };
-    let payload = packet.get(transport + header..)?;
-    if ip.fragment.is_some() || header < least || piece == 0 || payload.is_empty() {
-        return None;
+    let mut cutter = Cutter::new(frame, at, piece)?;
+    let mut frames = Vec::with_capacity(cutter.total());
+    while !cutter.is_done() {
+        let mut into = vec![0; cutter.payload + piece.min(cutter.end - cutter.payload)];
+        let length = cutter.next(frame, &mut into)?;
+        into.truncate(length);
+        frames.push(into);
     }
-    let heads = frame.get(..at + transport + header)?;
-    let number = payload.len().div_ceil(piece);
-    let one = |(i, part): (usize, &[u8])| {
-        let mut frame = [heads, part].concat();
-        let packet = frame.get_mut(at..)?;
-        lengthen(packet, ip.version, i as u16);
-        let inner = packet.get_mut(transport..)?;
-        match ip.protocol {
-            TCP => {
-                let seq = inner.get_mut(TCP_SEQ..TCP_SEQ + 4)?;
-                let first = u32::from_be_bytes(seq.try_into().ok()?);
-                seq.copy_from_slice(&first.wrapping_add((i * piece) as u32).to_be_bytes());
-                let flags = inner.get_mut(TCP_FLAGS)?;
-                if i > 0 {
-                    *flags &= !flag::CWR;
-                }
-                if i + 1 < number {
-                    *flags &= !(flag::FIN | flag::PSH);
-                }
-            }
-            _ => {
-                let length = (inner.len() as u16).to_be_bytes();
-                inner.get_mut(UDP_LENGTH..UDP_LENGTH + 2)?.copy_from_slice(&length);
-            }
-        }
-        let field = if ip.protocol == TCP { TCP_CHECKSUM } else { UDP_CHECKSUM };
-        inner.get_mut(field..field + 2)?.fill(0);
-        let sum = Sum::ZERO.and_pseudo(ip.source, ip.destination, ip.protocol, inner.len() as u32);
-        put_sum(inner, field, sum.and(inner).finish(), ip.protocol);
-        Some(frame)
-    };
-    payload.chunks(piece).enumerate().map(one).collect()
+    Some(frames)
 }
 
 /// Completes the checksum of a frame with checksum offload: the field at `start + field` holds the sum of the
@@ -88,9 +154,9 @@ fn put_sum(inner: &mut [u8], field: usize, sum: u16, protocol: u8) {
     }
 }
 
-/// Sets the length of a packet; in IPv4 also the identification, by `number`, and the header checksum.
-fn lengthen(packet: &mut [u8], version: u8, number: u16) {
-    let size = packet.len() as u16;
+/// Sets the length of a packet in its header; in IPv4 also the identification, by `number`, and the header checksum.
+pub(super) fn lengthen(packet: &mut [u8], version: u8, number: u16, size: usize) {
+    let size = size as u16;
     if version == 6 {
         packet[4..6].copy_from_slice(&size.wrapping_sub(40).to_be_bytes());
         return;
@@ -134,7 +200,8 @@ mod tests {
             head
         };
         packet.extend(inner);
-        lengthen(&mut packet, version, 0);
+        let size = packet.len();
+        lengthen(&mut packet, version, 0, size);
         let ip = IpHead::read(&packet, 0).unwrap();
         let (at, field) = (ip.header as usize, if protocol == TCP { TCP_CHECKSUM } else { UDP_CHECKSUM });
         let sum = Sum::ZERO.and_pseudo(ip.source, ip.destination, protocol, (packet.len() - at) as u32);

@@ -3,6 +3,7 @@
 
 use base::wire::frame::{Framing, is_between_neighbours};
 use base::wire::hdlc::{self, Deframed, Deframer, FrameError};
+use base::wire::join::{CHECKSUM, Join, MOST_HEADERS};
 use base::wire::{self, offload};
 
 /// Frames, framing errors and plain text, joined.
@@ -56,4 +57,27 @@ pub(crate) fn large(bytes: &[u8]) {
         payload += one.len() - at - heads;
     }
     assert_eq!(payload, size - heads);
+    let packets: Vec<&[u8]> = pieces.iter().map(|one| &one[at..]).collect();
+    join(&packets);
+}
+
+/// Joins packets as far as they continue each other: the large packet is valid, and cut again it gives the same octets.
+fn join(packets: &[&[u8]]) {
+    let Some((mut joined, first)) = packets.first().and_then(|first| Some((Join::new(first)?, *first)))
+    else {
+        return;
+    };
+    let number = 1 + packets[1..].iter().take_while(|next| joined.add(first, next)).count();
+    assert_eq!(joined.number(), number);
+    if number < 2 {
+        return;
+    }
+    let mut headers = [0; MOST_HEADERS];
+    joined.write_headers(first, &mut headers);
+    let (ip, length) = joined.header_lengths();
+    let mut whole = headers[..length].to_vec();
+    packets[..number].iter().for_each(|packet| whole.extend(&packet[length..]));
+    assert_eq!(offload::cut(&whole, 0, joined.piece()).expect("a large packet"), &packets[..number]);
+    assert!(offload::complete(&mut whole, ip, CHECKSUM));
+    assert_eq!(wire::read(&whole).map(|digest| digest.size as usize), Ok(whole.len()));
 }

@@ -82,6 +82,9 @@ pub(crate) struct Args {
     events: bool,
     #[command(flatten)]
     clock: crate::console::args::RealTime,
+    /// Take and hand over every packet of a kernel by itself, without segmentation offload at the TUN devices
+    #[arg(long)]
+    no_offload: bool,
     /// Write a pcapng capture of the first repetition at every node and both sides of every link, and one file
     /// per node
     #[arg(long, value_name = "FILE")]
@@ -334,6 +337,7 @@ impl Args {
             let mut task = Task::of(&plan.input, plan.repetitions, plan.given_seed);
             task.lateness_ns = self.clock.lateness.as_nanos();
             task.realtime = !self.clock.no_realtime;
+            task.offload = !self.no_offload;
             task.spin_ns = self.clock.spin.map(Span::as_nanos);
             (task.events, task.capture, task.picture) = (self.events, capture, self.draws_first());
             let (ordering, begun) = RemotePlayer::begin(listed, &task.bytes(&plan.input.files))?;
@@ -347,6 +351,7 @@ impl Args {
             trace: self.draws_first() || self.events,
             capture,
             realtime: calibration.method().realtime,
+            offload: !self.no_offload,
             spin: calibration.method().spin,
             lateness_limit: self.clock.lateness,
         };

@@ -56,6 +56,9 @@ pub(crate) struct Args {
     /// Largest IP packet at both ends
     #[arg(long, value_name = "SIZE", default_value = "1500 B")]
     mtu: String,
+    /// Take and hand over every packet by itself, without segmentation offload at the TUN devices
+    #[arg(long)]
+    no_offload: bool,
     /// Seed of all random streams
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     seed: Option<u64>,
@@ -92,7 +95,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
         ..nesting::common()
     };
     around.resolver = shell_link::resolver(args.uplink.then(|| nested.level()));
-    let options = Options::default();
+    let options = Options { offload: !args.no_offload, ..Options::default() };
     let outcome = emulate::play(&model, 0, &options, &around, &AtomicBool::new(false))?;
     let (mut code, mut server_failed) = (OWN_FAULT, false);
     for facts in &outcome.commands {

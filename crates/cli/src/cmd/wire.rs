@@ -103,6 +103,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
         trace: false,
         capture: args.pcap.is_some(),
         realtime: calibration.method().realtime,
+        offload: true,
         spin: calibration.method().spin,
         lateness_limit: args.clock.lateness,
     };

@@ -40,6 +40,7 @@ impl PathPreparer for AgentPlayer {
             trace: task.events || task.picture,
             capture: task.capture,
             realtime: calibration.method().realtime,
+            offload: task.offload,
             spin: calibration.method().spin,
             lateness_limit: Span::from_nanos(task.lateness_ns),
         };

@@ -215,12 +215,13 @@ fn write_events(out: &mut impl std::io::Write, p: &PlayedRep) -> std::io::Result
 /// Text on the lateness of a run.
 pub(crate) fn lateness(t: &Timing) -> String {
     format!(
-        "\n  late by {:.0} us (half), {:.0} us (99 %), {:.0} us (at most) over {} packets{}",
+        "\n  late by {:.0} us (half), {:.0} us (99 %), {:.0} us (at most) over {} packets{}{}",
         us(t.egress.quantile(0.5)),
         us(t.egress.quantile(0.99)),
         us(t.egress.max()),
         t.egress.count(),
-        if t.realtime { "" } else { ", without real-time priority" }
+        if t.realtime { "" } else { ", without real-time priority" },
+        if t.offload { "" } else { ", without segmentation offload" }
     )
 }
 
@@ -306,6 +307,7 @@ pub(crate) fn timing(t: &Timing) -> Value {
         "overrun": t.overrun,
         "strange": t.strange,
         "realtime": t.realtime,
+        "offload": t.offload,
         "between_hosts": t.between.as_ref().map(between),
     })
 }

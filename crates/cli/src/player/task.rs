@@ -24,6 +24,8 @@ pub(crate) struct Task {
     pub(crate) lateness_ns: u64,
     /// Whether real-time priority is requested.
     pub(crate) realtime: bool,
+    /// Whether devices have segmentation offload.
+    pub(crate) offload: bool,
     pub(crate) spin_ns: Option<u64>,
     /// Whether events are returned.
     pub(crate) events: bool,
@@ -69,6 +71,7 @@ impl Task {
             repetitions,
             lateness_ns: 0,
             realtime: true,
+            offload: true,
             spin_ns: None,
             events: false,
             capture: false,

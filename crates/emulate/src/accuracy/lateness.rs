@@ -136,6 +136,8 @@ pub struct Timing {
     pub strange: u64,
     /// The driver had real-time priority.
     pub realtime: bool,
+    /// The devices of all network stacks on this host have segmentation offload.
+    pub offload: bool,
     /// Packet transport between hosts, if there are several.
     pub between: Option<Overhead>,
 }

@@ -4,14 +4,20 @@
 //! A packet gets a time stamp when it is read, and is written only after its due time, so no packet leaves early. Due
 //! times are computed from arrival stamps and the model, never from the time at which the driver runs, so there is no
 //! drift.
+//!
+//! With segmentation offload a large packet is cut when it is read: each segment enters the network by itself, all of
+//! them at the time of the read. Segments that are due at one wake-up may leave as a large packet ([`egress`]).
 
 #[cfg(target_os = "linux")]
 pub(crate) mod cpu_budget;
+#[cfg(target_os = "linux")]
+mod egress;
 pub mod self_check;
 #[cfg(target_os = "linux")]
 pub mod trigger_socket;
 
 use self::cpu_budget::CpuBudget;
+use self::egress::{Batch, HOLD, Leaving};
 use self::self_check::ModelPort;
 use self::trigger_socket::TriggerListener;
 use crate::accuracy::lateness::Timing;
@@ -75,18 +81,23 @@ impl Gateway {
         }
     }
 
-    /// Sets the time of day at t = 0, since deadlines in headers count from midnight.
-    fn set_time_of_day(&self, network: &mut Network, day: Span) {
-        fn of<T: PacketPort + Element>(network: &mut Network, packet_port: ElementId, day: Span) {
-            if let Some(packet_port) = network.element_mut::<T>(packet_port) {
-                packet_port.set_time_of_day(day);
-            }
+    /// The packet port, for what needs no time.
+    fn port<'a>(&self, network: &'a mut Network) -> Option<&'a mut dyn PacketPort> {
+        fn of<T: PacketPort + Element>(network: &mut Network, id: ElementId) -> Option<&mut dyn PacketPort> {
+            network.element_mut::<T>(id).map(|packet_port| packet_port as &mut dyn PacketPort)
         }
         match self.kind {
-            PortOwner::Flow => of::<FlowPort>(network, self.packet_port, day),
-            PortOwner::ModelPort => of::<ModelPort>(network, self.packet_port, day),
-            PortOwner::Wire => of::<FramePort>(network, self.packet_port, day),
-            PortOwner::Machine => of::<NodePort>(network, self.packet_port, day),
+            PortOwner::Flow => of::<FlowPort>(network, self.packet_port),
+            PortOwner::ModelPort => of::<ModelPort>(network, self.packet_port),
+            PortOwner::Wire => of::<FramePort>(network, self.packet_port),
+            PortOwner::Machine => of::<NodePort>(network, self.packet_port),
+        }
+    }
+
+    /// Sets the time of day at t = 0, since deadlines in headers count from midnight.
+    fn set_time_of_day(&self, network: &mut Network, day: Span) {
+        if let Some(packet_port) = self.port(network) {
+            packet_port.set_time_of_day(day);
         }
     }
 }
@@ -107,8 +118,14 @@ pub struct Driver {
     ear: Option<TriggerListener>,
     clock: Clock,
     gateways: Vec<Gateway>,
+    /// Departures of each device that are not written yet.
+    batches: Vec<Batch>,
+    /// Time since which a batch is open.
+    held: Option<Time>,
     /// Timer for the next wake-up.
     timer: OwnedFd,
+    /// Time for which the timer was set last.
+    armed: Time,
     /// Descriptors to poll: devices, timer, trigger socket.
     waiting: PollSet,
     /// `waiting` was just polled, so its readiness is valid.
@@ -142,19 +159,23 @@ impl Driver {
             gateway.set_time_of_day(&mut network, clock.time_of_day());
         }
         let fds = gateways.iter().map(|g| g.device.as_raw_fd()).chain([timer.as_raw_fd()]);
+        let offload = !gateways.iter().any(|gateway| gateway.device.lacks_offload());
         Ok(Driver {
             waiting: PollSet::new(fds),
             notified: false,
             network,
-            timing: Timing::default(),
+            timing: Timing { offload, ..Timing::default() },
             capture: None,
             wired: Vec::new(),
             live: None,
             ear: None,
             clock,
             looked: vec![Time::ZERO; gateways.len()],
+            batches: gateways.iter().map(|_| Batch::default()).collect(),
+            held: None,
             gateways,
             timer,
+            armed: Time::ZERO,
             buffer: vec![0; BUFFER],
             cpu_budget: CpuBudget::new(spin),
             absorbed: 0,
@@ -194,6 +215,7 @@ impl Driver {
     /// Restarts at the origin of another clock.
     pub fn begin(&mut self, clock: Clock) {
         self.clock = clock;
+        self.armed = Time::ZERO;
         for gateway in &self.gateways {
             gateway.set_time_of_day(&mut self.network, self.clock.time_of_day());
         }
@@ -225,7 +247,8 @@ impl Driver {
             let now = self.clock.now();
             if let Some(ear) = &self.ear {
                 ear.attend(&mut self.network, now);
-                self.write_out();
+                self.collect();
+                self.flush();
             }
             if let Some(live) = self.live.as_ref().filter(|_| now >= noted) {
                 live.note(now, &self.timing);
@@ -259,9 +282,14 @@ impl Driver {
             if notified && !self.waiting.ready(i) {
                 continue;
             }
-            let mut n = 0;
-            while n < DRAIN {
+            let (mut n, mut stamp) = (0, Time::ZERO);
+            loop {
                 let gateway = &mut self.gateways[i];
+                // The segments of a large packet have arrived at one instant.
+                let arrived = gateway.device.has_segments();
+                if n >= DRAIN && !arrived {
+                    break;
+                }
                 let length = match gateway.device.read(&mut self.buffer) {
                     Ok(length) => length,
                     Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
@@ -269,7 +297,9 @@ impl Driver {
                     Err(e) => return Err(e),
                 };
                 n += 1;
-                let stamp = self.clock.now();
+                if !arrived {
+                    stamp = self.clock.now();
+                }
                 self.timing.ingress.add(stamp.since(self.looked[i]));
                 let bytes = self.buffer.get(..length).unwrap_or_default();
                 let after = self.network.records().len();
@@ -283,9 +313,11 @@ impl Driver {
                     _ => self.timing.strange += 1,
                 }
                 // Packets that became due in the meantime do not wait for the other devices.
-                self.write_out();
+                self.collect();
+                self.flush_by(stamp);
             }
-            more |= n == DRAIN;
+            self.flush();
+            more |= n >= DRAIN;
             self.looked[i] = self.clock.now();
         }
         Ok(more)
@@ -295,44 +327,98 @@ impl Driver {
     fn write_due(&mut self) {
         loop {
             let now = self.clock.now();
+            self.flush_by(now);
             match self.network.next_wake() {
                 Some(due) if due <= now => {
                     self.network.run_until(due);
-                    self.write_out();
+                    self.collect();
                 }
                 _ => {
                     self.network.run_until(now);
-                    return;
+                    return self.flush();
                 }
             }
         }
     }
 
-    /// Writes the packets that have reached the packet ports to their devices.
-    fn write_out(&mut self) {
+    /// Takes the packets that have reached the packet ports: segments that may be joined to the batches, all others to
+    /// their devices.
+    fn collect(&mut self) {
         let absorbed = self.network.counters().absorbed;
         if std::mem::replace(&mut self.absorbed, absorbed) == absorbed {
             return;
         }
-        for (i, gateway) in self.gateways.iter_mut().enumerate() {
+        for i in 0..self.gateways.len() {
             loop {
-                let now = self.network.now();
-                let next =
-                    gateway.with(&mut self.network, now, |packet_port, _| packet_port.next_departure());
-                let Some(Some(leaving)) = next else { break };
-                if gateway.device.write(&leaving.bytes).is_err() {
-                    self.timing.refused += 1;
-                }
-                let written = self.clock.now();
-                let late = written.since(leaving.due);
-                self.timing.egress.add(late);
-                if let Some(capture) = &mut self.capture {
-                    let after = self.network.records().len();
-                    let note = PacketMeta { t: written, number: Some(leaving.id), after, late: Some(late) };
-                    capture.add(i, note, &leaving.bytes);
-                }
-                gateway.with(&mut self.network, now, |packet_port, _| packet_port.recycle(leaving.bytes));
+                let packet_port = self.gateways[i].port(&mut self.network);
+                let Some(departure) = packet_port.and_then(|port| port.next_departure()) else { break };
+                let leaving = Leaving { departure, after: self.network.records().len() };
+                self.depart(i, leaving);
             }
+        }
+    }
+
+    /// Adds a packet to the batch of its device, or writes it behind the batch.
+    fn depart(&mut self, i: usize, leaving: Leaving) {
+        if !self.gateways[i].device.offloads() {
+            return self.write_one(i, leaving);
+        }
+        let fast = self.batches[i].is_fast(leaving.departure.due);
+        let mut left = if fast { self.batches[i].add(leaving) } else { Some(leaving) };
+        if left.is_some() && self.batches[i].is_open() {
+            self.write_batch(i);
+            left = left.and_then(|leaving| if fast { self.batches[i].add(leaving) } else { Some(leaving) });
+        }
+        match left {
+            Some(leaving) => self.write_one(i, leaving),
+            None if self.batches[i].is_ended() => self.write_batch(i),
+            None if self.held.is_none() => self.held = Some(self.clock.now()),
+            None => {}
+        }
+    }
+
+    /// Writes all batches.
+    fn flush(&mut self) {
+        if self.held.take().is_some() {
+            (0..self.batches.len()).for_each(|i| self.write_batch(i));
+        }
+    }
+
+    /// Writes all batches if one is open for long at the time `now`.
+    fn flush_by(&mut self, now: Time) {
+        if self.held.is_some_and(|since| now.since(since) > HOLD) {
+            self.flush();
+        }
+    }
+
+    fn write_batch(&mut self, i: usize) {
+        if !self.batches[i].is_open() {
+            return;
+        }
+        let (segments, taken) = self.batches[i].write(&mut self.gateways[i].device);
+        let (mut segments, written) = (segments, self.clock.now());
+        for leaving in segments.drain(..) {
+            self.note(i, leaving, (written, taken));
+        }
+        self.batches[i].reuse(segments);
+    }
+
+    fn write_one(&mut self, i: usize, leaving: Leaving) {
+        let taken = self.gateways[i].device.write(&leaving.departure.bytes).is_ok();
+        self.note(i, leaving, (self.clock.now(), taken));
+    }
+
+    /// Records a packet: the time at which it was written, and whether the kernel took it.
+    fn note(&mut self, i: usize, Leaving { departure, after }: Leaving, (written, taken): (Time, bool)) {
+        self.timing.refused += u64::from(!taken);
+        let late = written.since(departure.due);
+        self.timing.egress.add(late);
+        if let Some(capture) = &mut self.capture {
+            let note = PacketMeta { t: written, number: Some(departure.id), after, late: Some(late) };
+            capture.add(i, note, &departure.bytes);
+        }
+        if let Some(packet_port) = self.gateways[i].port(&mut self.network) {
+            packet_port.recycle(departure.bytes);
         }
     }
 
@@ -347,7 +433,13 @@ impl Driver {
             return Ok(()); // the next turn starts at once and reads new packets
         }
         let until = if early > now { early } else { due };
-        sys::set_timer(&self.timer, self.clock.raw(until.min(now + NAP)))?;
+        let latest = now + NAP;
+        // A timer that runs already is kept for the same time, and for a nap that it ends sooner.
+        let runs = self.armed > now && (self.armed == until || (until >= latest && self.armed <= latest));
+        if !runs {
+            self.armed = until.min(latest);
+            sys::set_timer(&self.timer, self.clock.raw(self.armed))?;
+        }
         for (i, gateway) in self.gateways.iter().enumerate() {
             self.waiting.also_to_write(i, gateway.device.wants_to_write());
         }

@@ -142,7 +142,7 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<BothCl
     let spaces = [Namespace::new()?, Namespace::new()?];
     let mut gateways = Vec::new();
     for (space, packet_port) in spaces.iter().zip([ends.from, ends.to]) {
-        gateways.push(Gateway { packet_port, device: space.device(OWN, MTU)?, kind: PortOwner::Flow });
+        gateways.push(Gateway { packet_port, device: space.device(OWN, MTU, false)?, kind: PortOwner::Flow });
     }
     let in_transit = InTransit::default();
     let clock = Clock::starting_in(LEAD);
@@ -164,7 +164,7 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<BothCl
             veth::frames(netns::namespace::DEVICE)
                 .map_err(netns::Error::right("opening a socket for packets"))
         };
-        let device = Device::tun(space.inside(frames)?);
+        let device = Device::packets(space.inside(frames)?);
         let gateway = Gateway { packet_port: plug, device, kind: PortOwner::ModelPort };
         let driver = Driver::new(network, vec![gateway], clock, options.spin).map_err(refused())?;
         hosts.push((host, driver));

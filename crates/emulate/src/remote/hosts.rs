@@ -59,6 +59,9 @@ pub struct Orders {
     pub limit_ns: u64,
     /// Request real-time priority for workload threads.
     pub realtime: bool,
+    /// Segmentation offload at the TUN devices, where the kernel has it.
+    #[serde(default)]
+    pub offload: bool,
 }
 
 /// Order of a node with a network namespace.

@@ -7,7 +7,7 @@ use super::hosts::{CommandOrder, EndOrder, MachineOrder, Orders, RemoteHosts, Re
 use crate::accuracy::lateness::Timing;
 use crate::sockets::endpoint::Report;
 use crate::sockets::spec::EndWork;
-use crate::{Error, Surroundings};
+use crate::{Error, Options, Surroundings};
 use base::Time;
 use base::rng::Seed;
 use lab::node_addresses::start_of;
@@ -38,7 +38,7 @@ impl<'a> RemoteSession<'a> {
     /// Sends the orders for the nodes on remote hosts and takes their devices.
     pub(crate) fn prepare(
         model: &Model,
-        (seed, realtime): (Seed, bool),
+        (seed, options): (Seed, Options),
         flows: &[Ends],
         around: &'a Surroundings,
         stop: &AtomicBool,
@@ -99,7 +99,8 @@ impl<'a> RemoteSession<'a> {
             resolver: around.resolver.clone(),
             limit_ns: (Time::ZERO + model.run.limit).as_nanos(),
             ends,
-            realtime,
+            realtime: options.realtime,
+            offload: options.offload,
         };
         let keys: Vec<(usize, bool)> = orders.ends.iter().map(|end| (end.flow, end.opens)).collect();
         let mut devices = by.prepare(orders, stop)?.into_iter();

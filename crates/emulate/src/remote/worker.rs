@@ -67,14 +67,15 @@ impl Worker {
         for order in &made.orders.machines {
             let space = Namespace::machine()?;
             set(&space, &order.linux)?;
-            devices.push(space.gateway(order.at, order.linux.mtu, None)?);
+            devices.push(space.gateway(order.at, order.linux.mtu, None, made.orders.offload)?);
             made.machines.push((order.node.clone(), space));
         }
         for order in &made.orders.ends {
             let (ip, limit) = (order.ip(), Time::from_nanos(made.orders.limit_ns));
             let space = endpoint::space(ip)?;
             set(&space, &KernelSettings { cc: None, ..order.linux.clone() })?;
-            devices.push(space.device(endpoint::address(order.opens, ip), order.linux.mtu)?);
+            let at = endpoint::address(order.opens, ip);
+            devices.push(space.device(at, order.linux.mtu, made.orders.offload)?);
             let times = (Time::from_nanos(order.start_ns), limit);
             let to = SocketAddr::new(endpoint::address(false, ip), PORT);
             let part = Part::new((&order.work, order.opens), (&space, &order.linux, ip), times, (to, None))?;

@@ -69,6 +69,8 @@ pub(crate) struct FlowContext<'a> {
     pub(crate) around: &'a Surroundings,
     pub(crate) seed: Seed,
     pub(crate) limit: Time,
+    /// Segmentation offload at the devices.
+    pub(crate) offload: bool,
 }
 
 /// Location of a flow end, before its sockets are created.
@@ -96,7 +98,7 @@ impl RealFlow {
             let Some(linux) = kernels[usize::from(!opens)] else { return Ok(EndPlace::Model) };
             let (place, device) = match ordered.end((index, opens)) {
                 Some(device) => (EndPlace::Away, device),
-                None => here(linux, address(opens, linux.ip, mixed))
+                None => here(linux, address(opens, linux.ip, mixed), site.offload)
                     .map(|(space, device)| (EndPlace::Space(space), device))?,
             };
             gateways.push(Gateway { packet_port, device, kind: PortOwner::Flow });
@@ -271,7 +273,7 @@ fn address(opens: bool, ip: Ip, mixed: bool) -> IpAddr {
 }
 
 /// Creates the namespace and device of a local end.
-fn here(linux: &Linux, at: IpAddr) -> Result<(Namespace, Device), Error> {
+fn here(linux: &Linux, at: IpAddr, offload: bool) -> Result<(Namespace, Device), Error> {
     let space = endpoint::space(linux.ip)?;
     for (name, value) in ALWAYS {
         space.set(name, value)?;
@@ -279,6 +281,6 @@ fn here(linux: &Linux, at: IpAddr) -> Result<(Namespace, Device), Error> {
     for (name, value) in &linux.sysctl {
         space.set(name, value)?;
     }
-    let device = space.device(at, linux.mtu)?;
+    let device = space.device(at, linux.mtu, offload)?;
     Ok((space, device))
 }

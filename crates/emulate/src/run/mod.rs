@@ -170,16 +170,23 @@ struct Outside<'a> {
 impl<'a> Outside<'a> {
     fn prepare(run: &mut Run<'_>, clock: &RealTime<'a>) -> Result<Outside<'a>, Error> {
         let (model, world, around) = (run.model, &mut run.world, clock.around);
-        let for_all = (run.seed, clock.options.realtime);
-        let mut ordered = RemoteSession::prepare(model, for_all, &world.flows, around, clock.stop)?;
+        let options = clock.options;
+        let mut ordered =
+            RemoteSession::prepare(model, (run.seed, *options), &world.flows, around, clock.stop)?;
         let (mut reals, mut gateways) = (Vec::new(), Vec::new());
-        let site = FlowContext { model, around, seed: run.seed, limit: run.limit };
+        let site = FlowContext { model, around, seed: run.seed, limit: run.limit, offload: options.offload };
         for (i, ends) in world.flows.iter().enumerate() {
             reals.extend(RealFlow::new(i, *ends, &site, &mut ordered, &mut gateways)?);
         }
         let stations = &world.stations;
-        let stage =
-            CommandNodes::new(model, stations, &mut world.network, around, &mut ordered, &mut gateways)?;
+        let stage = CommandNodes::new(
+            model,
+            stations,
+            &mut world.network,
+            (around, options.offload),
+            &mut ordered,
+            &mut gateways,
+        )?;
         let wires = Wires::open(model, stations, &mut gateways)?;
         let uplink = match around.uplink {
             Some(node) => Some(uplink::join(around.program()?, &stage.at(node)?.space, around.level)?),

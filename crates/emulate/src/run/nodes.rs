@@ -31,7 +31,7 @@ pub(crate) struct CommandNodes {
 }
 
 impl CommandNodes {
-    /// Creates the nodes with commands of a model, for the given packet ports.
+    /// Creates the nodes with commands of a model, for the given packet ports; with segmentation offload if `offload`.
     ///
     /// # Errors
     /// [`netns::Error::Rights`]; an error of the kernel.
@@ -39,7 +39,7 @@ impl CommandNodes {
         model: &Model,
         packet_ports: &[ElementId],
         network: &mut Network,
-        around: &Surroundings,
+        (around, offload): (&Surroundings, bool),
         ordered: &mut RemoteSession<'_>,
         gateways: &mut Vec<Gateway>,
     ) -> Result<CommandNodes, Error> {
@@ -52,7 +52,8 @@ impl CommandNodes {
             let device = match ordered.machine(node) {
                 Some(device) => device,
                 None => {
-                    let (space, device) = here(&model.nodes[node].linux, node, beyond, around.level)?;
+                    let (space, device) =
+                        here(&model.nodes[node].linux, node, beyond, (around.level, offload))?;
                     stage.machines.push(CommandNode { node, space });
                     device
                 }
@@ -81,7 +82,12 @@ impl CommandNodes {
 }
 
 /// Creates the namespace of a node on this host, and its device.
-fn here(linux: &Linux, node: usize, beyond: Option<usize>, level: u8) -> Result<(Namespace, Device), Error> {
+fn here(
+    linux: &Linux,
+    node: usize,
+    beyond: Option<usize>,
+    (level, offload): (u8, bool),
+) -> Result<(Namespace, Device), Error> {
     let space = Namespace::machine()?;
     // TCP metrics cached by an earlier run are not used.
     space.set("net.ipv4.tcp_no_metrics_save", "1")?;
@@ -92,6 +98,6 @@ fn here(linux: &Linux, node: usize, beyond: Option<usize>, level: u8) -> Result<
         space.set(name, value)?;
     }
     let gateway = beyond.map(|at| addresses(at, level).0);
-    let device = space.gateway(addresses(node, level), linux.mtu, gateway)?;
+    let device = space.gateway(addresses(node, level), linux.mtu, gateway, offload)?;
     Ok((space, device))
 }

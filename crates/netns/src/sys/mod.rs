@@ -10,10 +10,11 @@ pub mod process;
 pub mod route;
 pub mod serial;
 pub mod terminal;
+pub mod tun;
 pub mod veth;
+pub mod vnet;
 
 use super::facts::TcpInfo;
-use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
@@ -87,18 +88,6 @@ fn request(name: &str) -> io::Result<libc::ifreq> {
         *to = from as libc::c_char;
     }
     Ok(request)
-}
-
-/// Creates a TUN device in the calling thread's namespace; the device exists as long as the file.
-pub fn tun(name: &str) -> io::Result<File> {
-    let file = File::options().read(true).write(true).open("/dev/net/tun")?;
-    let mut request = request(name)?;
-    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
-    // SAFETY: this request reads and writes one `ifreq`, which outlives the call.
-    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) })?;
-    // SAFETY: no memory is involved.
-    check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) })?;
-    Ok(file)
 }
 
 /// Socket for interface ioctls.

@@ -1,17 +1,13 @@
 //! Packet sockets at interfaces of the host: reception of all frames as on the wire, with open offloads and VLAN tag,
 //! and sending of frames.
 
-use super::{check, check_fd};
+use super::{check, check_fd, vnet};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _, RawFd};
 
 /// Receive buffer size, bytes, as far as permitted.
 const WAITING: libc::c_int = 16 << 20;
-/// Length of `struct virtio_net_hdr`, which precedes each frame in both directions.
-const HEAD: usize = 10;
-const NEEDS_CHECKSUM: u8 = 1;
-
 /// Offloads that the kernel left to the receiver of a frame.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Unfinished {
@@ -82,12 +78,12 @@ struct AuxData([u8; 128]);
 
 /// Receives the next frame.
 pub fn receive(fd: RawFd, into: &mut [u8]) -> io::Result<ReceivedFrame> {
-    let mut head = [0u8; HEAD];
+    let mut head = vnet::NONE;
     let mut beside = AuxData([0; 128]);
     // SAFETY: all bytes zero is a value of these plain structures.
     let (mut from, mut message): (libc::sockaddr_ll, libc::msghdr) = unsafe { std::mem::zeroed() };
     let mut parts = [
-        libc::iovec { iov_base: head.as_mut_ptr().cast(), iov_len: HEAD },
+        libc::iovec { iov_base: head.as_mut_ptr().cast(), iov_len: head.len() },
         libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() },
     ];
     message.msg_name = (&raw mut from).cast();
@@ -100,14 +96,9 @@ pub fn receive(fd: RawFd, into: &mut [u8]) -> io::Result<ReceivedFrame> {
     // the call.
     let n = unsafe { libc::recvmsg(fd, &raw mut message, 0) };
     check(n.min(0) as libc::c_int)?;
-    let length = (n as usize).saturating_sub(HEAD);
-    let number = |at: usize| usize::from(u16::from_ne_bytes([head[at], head[at + 1]]));
-    let (large, piece) = (head[1] != 0, number(4));
-    let mut unfinished = Unfinished {
-        checksum: (head[0] & NEEDS_CHECKSUM != 0).then(|| (number(6), number(8))),
-        piece: large.then_some(piece),
-        tag: None,
-    };
+    let length = (n as usize).saturating_sub(head.len());
+    let vnet::Offloads { checksum, piece } = vnet::read(head);
+    let mut unfinished = Unfinished { checksum, piece, tag: None };
     // SAFETY: the kernel has written these records and returned their length.
     unsafe {
         let mut record = libc::CMSG_FIRSTHDR(&raw const message);
@@ -131,9 +122,9 @@ pub fn receive(fd: RawFd, into: &mut [u8]) -> io::Result<ReceivedFrame> {
 
 /// Sends a frame.
 pub fn send(fd: RawFd, frame: &[u8]) -> io::Result<()> {
-    let head = [0u8; HEAD];
+    let head = vnet::NONE;
     let parts = [
-        libc::iovec { iov_base: head.as_ptr().cast_mut().cast(), iov_len: HEAD },
+        libc::iovec { iov_base: head.as_ptr().cast_mut().cast(), iov_len: head.len() },
         libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() },
     ];
     // SAFETY: the kernel reads as many bytes as the parts have.

@@ -71,6 +71,7 @@ impl Emulator {
             trace: false,
             capture: false,
             realtime: calibration.method().realtime,
+            offload: true,
             spin: calibration.method().spin,
             lateness_limit: args.lateness,
         };
