@@ -33,11 +33,13 @@ impl Seed {
 
 impl Stream {
     /// The next 64 bits.
+    #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
     /// Uniform on the open interval (0, 1): neither end is ever drawn, so inverse distribution functions need
     /// no special cases.
+    #[inline]
     pub fn uniform(&mut self) -> f64 {
         ((self.bits() >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
     }

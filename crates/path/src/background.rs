@@ -114,6 +114,11 @@ impl Element for Background {
         cx.forward(Port(0), packet);
     }
 
+    fn arrive(&mut self, cx: &mut Cx<'_>, _port: Port, packet: &Packet) -> Time {
+        cx.forward_from(Port(0), packet);
+        Time::NEVER
+    }
+
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         while self.0.next() <= cx.now() {
             let packet = self.0.send(cx);
@@ -151,13 +156,17 @@ impl Absorber {
 }
 
 impl Element for Absorber {
-    #[inline]
-    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
+    fn on_packet(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet) {
+        self.arrive(cx, port, &packet);
+    }
+
+    fn arrive(&mut self, cx: &mut Cx<'_>, _port: Port, packet: &Packet) -> Time {
         if packet.flags.has(Flags::VIRTUAL) && !self.through.contains(&packet.flow) {
-            cx.discard(&packet);
+            cx.discard(packet);
         } else {
-            cx.forward(Port(0), packet);
+            cx.forward_from(Port(0), packet);
         }
+        Time::NEVER
     }
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
     fn next_wake(&self) -> Time {

@@ -80,6 +80,16 @@ pub trait Element: Any + Send {
     }
     /// An out-of-band signal arrives, from another element or a trigger. The default ignores it.
     fn on_signal(&mut self, _cx: &mut Cx<'_>, _signal: Signal) {}
+    /// Whether the element processes internal events without an effect outside late, at its next call or at
+    /// [`Element::settle`].
+    fn is_late(&self) -> bool {
+        false
+    }
+    /// Processes the internal events due by now; returns the time of the last one, [`Time::ZERO`] if none was due. The
+    /// network calls it on late elements before its counters are read.
+    fn settle(&mut self, _cx: &mut Cx<'_>) -> Time {
+        Time::ZERO
+    }
     /// Number of packets inside the element, for checks that no packet is lost or duplicated unnoticed.
     fn holds(&self) -> usize;
 
@@ -278,9 +288,10 @@ impl Cx<'_> {
         self.core.ledgers.get_mut(number)
     }
 
-    /// Counts a frame begun by a channel.
-    pub fn count_frame(&mut self) {
-        self.core.counters.frames += 1;
+    /// Counts frames begun by a channel.
+    #[inline]
+    pub fn count_frames(&mut self, frames: u32) {
+        self.core.counters.frames += u64::from(frames);
     }
 
     /// Counts a packet delivered by a link.

@@ -79,6 +79,24 @@ impl Loss {
         self
     }
 
+    /// Drops, marks or duplicates a selected packet; `reason`: that of a drop.
+    #[cold]
+    fn treat(&self, cx: &mut Cx<'_>, packet: Packet, reason: DropReason) {
+        match self.fate {
+            Fate::Duplicated => {
+                let copy = cx.duplicate(&packet);
+                cx.forward(Port(0), packet);
+                cx.forward(Port(0), copy);
+            }
+            Fate::Marked if packet.ecn != NOT_ECT => {
+                let (id, now) = (packet.id, cx.now());
+                cx.record(Category::Path, now, || Event::Marked { packet: id });
+                cx.forward(Port(0), Packet { ecn: CE, ..packet });
+            }
+            _ => cx.drop(packet, reason),
+        }
+    }
+
     /// Whether the model selects the packet; returns the reason for a drop.
     fn loses(&mut self, now: Time, packet: &Packet) -> Option<DropReason> {
         let p = match &mut self.rule {
@@ -106,21 +124,15 @@ impl Loss {
 }
 
 impl Element for Loss {
-    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
-        match self.loses(cx.now(), &packet) {
-            Some(_) if self.fate == Fate::Duplicated => {
-                let copy = cx.duplicate(&packet);
-                cx.forward(Port(0), packet);
-                cx.forward(Port(0), copy);
-            }
-            Some(_) if self.fate == Fate::Marked && packet.ecn != NOT_ECT => {
-                let (id, now) = (packet.id, cx.now());
-                cx.record(Category::Path, now, || Event::Marked { packet: id });
-                cx.forward(Port(0), Packet { ecn: CE, ..packet });
-            }
-            Some(reason) => cx.drop(packet, reason),
-            None => cx.forward(Port(0), packet),
+    fn arrive(&mut self, cx: &mut Cx<'_>, _port: Port, packet: &Packet) -> Time {
+        match self.loses(cx.now(), packet) {
+            None => cx.forward_from(Port(0), packet),
+            Some(reason) => self.treat(cx, *packet, reason),
         }
+        Time::NEVER
+    }
+    fn on_packet(&mut self, cx: &mut Cx<'_>, port: Port, packet: Packet) {
+        self.arrive(cx, port, &packet);
     }
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
     fn next_wake(&self) -> Time {

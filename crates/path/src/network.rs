@@ -32,6 +32,8 @@ pub struct Network {
     parcel: Parcel,
     now: Time,
     triggers: Triggers,
+    /// Elements that process internal events late.
+    late: Vec<ElementId>,
 }
 
 /// Value of [`Core::woken`] during calls from outside, which follow all elements at equal times.
@@ -62,6 +64,7 @@ impl Network {
             parcel: Parcel::NONE,
             now: Time::ZERO,
             triggers: Triggers::default(),
+            late: Vec::new(),
         }
     }
 
@@ -89,6 +92,7 @@ impl Network {
         }
         for (i, element) in self.elements.iter().enumerate() {
             self.schedule.set(i, element.next_wake());
+            self.late.extend(element.is_late().then_some(ElementId(i as u32)));
         }
     }
 
@@ -111,8 +115,10 @@ impl Network {
     pub fn run_until(&mut self, t: Time) {
         self.advance(t);
         self.count_forwarded(t);
+        self.settle_late(t, OUTSIDE);
     }
 
+    /// [`Network::run_until`], without the internal events of late elements.
     fn advance(&mut self, t: Time) {
         while let Some((due, i)) = self.schedule.first() {
             if due > t {
@@ -139,6 +145,8 @@ impl Network {
                     Some((due, i)) if due <= limit => self.wake(due, i),
                     _ => {
                         self.count_forwarded(limit);
+                        let last = self.settle_late(limit, OUTSIDE);
+                        self.now = self.now.max(last);
                         return done(self);
                     }
                 }
@@ -147,6 +155,7 @@ impl Network {
                 let Network { elements, schedule, core, outbox, now, .. } = self;
                 let woken = core.woken;
                 lookahead::count(elements, schedule, core, outbox, *now, woken);
+                self.settle_late(self.now, woken);
                 return true;
             }
         }
@@ -160,6 +169,21 @@ impl Network {
             let Network { elements, schedule, core, outbox, now, .. } = self;
             lookahead::recall(elements, schedule, core, outbox, *now);
         }
+    }
+
+    /// Processes the internal events of late elements up to `t`, with `woken` as [`Core::woken`]; returns the time of the
+    /// last one.
+    fn settle_late(&mut self, t: Time, woken: u32) -> Time {
+        let Network { elements, late, core, outbox, .. } = self;
+        let before = std::mem::replace(&mut core.woken, woken);
+        let mut last = Time::ZERO;
+        for &me in late.iter() {
+            if let Some(element) = elements.get_mut(me.0 as usize) {
+                last = last.max(element.settle(&mut Cx { now: t, me, core, outbox }));
+            }
+        }
+        core.woken = before;
+        last
     }
 
     #[inline]

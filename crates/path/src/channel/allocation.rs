@@ -33,6 +33,12 @@ impl Allocation {
         Allocation { takes, keeps, phase: Phase::None }
     }
 
+    /// Whether the resources are held, so that a request has no effect.
+    #[inline]
+    pub(crate) fn is_held(&self) -> bool {
+        self.phase == Phase::Held
+    }
+
     /// Requests the resources `now` if needed; returns the earliest start of transmission.
     pub(crate) fn request(&mut self, now: Time) -> Time {
         match self.phase {

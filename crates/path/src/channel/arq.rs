@@ -42,20 +42,42 @@ pub(crate) struct Frame {
 #[derive(Clone, Debug)]
 pub(crate) struct Arq {
     config: ArqConfig,
-    /// Frames sent, ordered by the arrival of their feedback.
+    /// With a constant feedback delay: frames sent, in order of their feedback.
+    runs: VecDeque<Run>,
+    /// With a random feedback delay: frames sent, ordered by the arrival of their feedback.
     sent: TimeQueue<Frame>,
-    /// Number of lost frames in `sent`.
+    /// Number of lost frames whose feedback is outstanding.
     lost: u32,
     /// The feedback delay, if it is constant.
     steady: Option<Span>,
-    /// With constant feedback delay: arrival of the feedback on each frame with `last` set, ascending.
-    lasts: VecDeque<Time>,
     /// Frames to retransmit, in order of feedback. Includes frames whose packets were discarded meanwhile.
     repeats: VecDeque<Frame>,
     /// Frames to retransmit per packet, discarded packets excluded.
     pending: BTreeMap<u64, u32>,
     /// Frames in the window: in service, awaiting feedback, or to be retransmitted.
     unacknowledged: u32,
+}
+
+/// Successive frames of one packet that were sent without a pause and await feedback: all arrived, or a single lost
+/// frame.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    frame: Frame,
+    count: u32,
+    /// Arrival of the first feedback.
+    first: Time,
+    /// Distance of the following ones, except the last.
+    gap: Span,
+    /// Arrival of the last feedback.
+    end: Time,
+}
+
+impl Run {
+    /// Removes the first frame, which is not the last one.
+    fn shorten(&mut self) {
+        self.count -= 1;
+        self.first = if self.count == 1 { self.end } else { self.first + self.gap };
+    }
 }
 
 /// Decision after the feedback on a frame.
@@ -75,9 +97,9 @@ impl Arq {
         Arq {
             steady: constant.then(|| Span::from_nanos(config.feedback.draw() as u64)),
             config,
+            runs: VecDeque::new(),
             sent: TimeQueue::new(),
             lost: 0,
-            lasts: VecDeque::new(),
             repeats: VecDeque::new(),
             pending: BTreeMap::new(),
             unacknowledged: 0,
@@ -90,31 +112,52 @@ impl Arq {
         self.config.window.is_none_or(|n| self.unacknowledged < n)
     }
 
-    /// Counts a new frame as unacknowledged.
-    pub(crate) fn begun(&mut self) {
-        self.unacknowledged += 1;
+    /// Number of new frames that the window permits.
+    #[inline]
+    pub(crate) fn allowance(&self) -> u32 {
+        self.config.window.map_or(u32::MAX, |n| n.saturating_sub(self.unacknowledged))
+    }
+
+    /// Counts new frames as unacknowledged.
+    #[inline]
+    pub(crate) fn begun(&mut self, frames: u32) {
+        self.unacknowledged += frames;
+    }
+
+    /// Whether the feedback delay is constant and not zero, and no frame was lost whose feedback or retransmission is
+    /// outstanding. Feedback without a delay is processed after the start of the next frame.
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.steady.is_some_and(|delay| !delay.is_zero()) && self.lost == 0 && self.pending.is_empty()
     }
 
     /// Processes the end of a frame's transmission at `t`, and draws the arrival of its feedback.
     #[inline]
     pub(crate) fn ended(&mut self, t: Time, frame: Frame) {
         self.lost += u32::from(!frame.good);
-        let heard = match self.steady {
-            Some(delay) => {
-                let heard = t + delay;
-                if frame.last {
-                    self.lasts.push_back(heard);
-                }
-                heard
+        match self.steady {
+            Some(_) => self.ended_in_turn(frame, 1, t, Span::ZERO, t),
+            None => {
+                let heard = t + Span::from_nanos(self.config.feedback.draw() as u64);
+                self.sent.insert(heard, frame);
             }
-            None => t + Span::from_nanos(self.config.feedback.draw() as u64),
-        };
-        self.sent.insert(heard, frame);
+        }
+    }
+
+    /// With a constant feedback delay: registers `count` frames of one packet whose transmissions ended at `first`,
+    /// every `gap` after that, and the last one at `end`.
+    #[inline]
+    pub(crate) fn ended_in_turn(&mut self, frame: Frame, count: u32, first: Time, gap: Span, end: Time) {
+        let delay = self.steady.unwrap_or_default();
+        self.runs.push_back(Run { frame, count, first: first + delay, gap, end: end + delay });
     }
 
     /// Time of the next feedback.
     #[inline]
     pub(crate) fn next(&self) -> Time {
+        if self.steady.is_some() {
+            return self.runs.front().map_or(Time::NEVER, |run| run.first);
+        }
         self.sent.next()
     }
 
@@ -126,8 +169,55 @@ impl Arq {
         match (self.steady.is_some() && self.lost == 0, waits) {
             (false, _) => self.next(),
             (true, false) => Time::NEVER,
-            (true, true) => self.lasts.front().copied().unwrap_or(Time::NEVER),
+            (true, true) => self.runs.iter().find(|run| run.frame.last).map_or(Time::NEVER, |run| run.end),
         }
+    }
+
+    /// Processes all feedback due before `limit`, which is positive; calls `acknowledge` with the number of a packet
+    /// and of its frames. Returns the time of the last one, [`Time::ZERO`] if none is due.
+    #[inline]
+    pub(crate) fn hear(&mut self, limit: Time, mut acknowledge: impl FnMut(u64, u32)) -> Time {
+        let mut last = Time::ZERO;
+        while let Some(run) = self.runs.front_mut() {
+            if run.end < limit {
+                let Run { frame, count, end, .. } = *run;
+                self.runs.pop_front();
+                self.unacknowledged -= count;
+                acknowledge(frame.unit, count);
+                last = end;
+                continue;
+            }
+            let before = run.count;
+            while run.first < limit {
+                last = run.first;
+                run.shorten();
+            }
+            let heard = before - run.count;
+            if heard > 0 {
+                self.unacknowledged -= heard;
+                acknowledge(run.frame.unit, heard);
+            }
+            break;
+        }
+        last
+    }
+
+    /// Removes the frame with the next feedback, if that is due by `now`.
+    fn next_heard(&mut self, now: Time) -> Option<Frame> {
+        if self.next() > now {
+            return None;
+        }
+        if self.steady.is_none() {
+            return self.sent.pop();
+        }
+        let run = self.runs.front_mut()?;
+        let frame = run.frame;
+        if run.count > 1 {
+            run.shorten();
+        } else {
+            self.runs.pop_front();
+        }
+        Some(frame)
     }
 
     /// Processes the next feedback due by `now`. `began` returns the start of a packet's first frame; none if
@@ -137,14 +227,8 @@ impl Arq {
         now: Time,
         began: impl Fn(u64) -> Option<Time>,
     ) -> Option<ArqDecision> {
-        if self.sent.next() > now {
-            return None;
-        }
-        let frame = self.sent.pop()?;
+        let frame = self.next_heard(now)?;
         self.lost -= u32::from(!frame.good);
-        if frame.last && self.steady.is_some() {
-            self.lasts.pop_front();
-        }
         let Some(began) = began(frame.unit).filter(|_| !frame.good) else {
             self.unacknowledged -= 1;
             return Some(ArqDecision::Acknowledged(frame));
@@ -197,8 +281,8 @@ impl Arq {
 
     /// Discards all frames.
     pub(crate) fn clear(&mut self) {
+        self.runs.clear();
         self.sent.clear();
-        self.lasts.clear();
         self.lost = 0;
         self.repeats.clear();
         self.pending.clear();

@@ -4,7 +4,7 @@
 //! receive buffer. Each entry ([`Unit`]) counts the frames sent, received and acknowledged of its packet.
 
 use super::time_queue::TimeQueue;
-use crate::qdisc::{Room, Waiting};
+use crate::qdisc::Room;
 use base::packet::{DropReason, Packet};
 use base::{Span, Time};
 use std::collections::VecDeque;
@@ -37,15 +37,6 @@ pub(crate) struct Unit {
     buffered: bool,
     /// Delivered or dropped; the entry remains until the send buffer and ARQ no longer need it.
     pub(crate) gone: bool,
-}
-
-/// A packet that leaves the channel.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Delivery {
-    pub(crate) packet: Packet,
-    /// Reason if the packet is dropped instead of delivered.
-    pub(crate) lost: Option<DropReason>,
-    pub(crate) corrupt: bool,
 }
 
 impl Unit {
@@ -153,13 +144,14 @@ impl Buffer {
             && room.bytes.is_none_or(|n| self.under_way.bytes < n)
     }
 
-    /// Adds a packet from the queue: `body` bytes in `frames` frames.
-    pub(crate) fn push(&mut self, waiting: Waiting, body: u32, frames: u32) {
-        self.send.add(waiting.packet.size);
+    /// Adds a packet that arrived at `joined`: `body` bytes in `frames` frames.
+    #[inline]
+    pub(crate) fn push(&mut self, packet: &Packet, joined: Time, body: u32, frames: u32) {
+        self.send.add(packet.size);
         self.held += 1;
         self.units.push_back(Unit {
-            packet: waiting.packet,
-            joined: waiting.joined,
+            packet: *packet,
+            joined,
             began: Time::NEVER,
             body,
             frames,
@@ -194,7 +186,28 @@ impl Buffer {
         Some((number, unit, frame))
     }
 
+    /// Counts frames of the current packet, or of the last packet begun: `begun` more were begun and `ended` arrived, the
+    /// last one sent by `latest`. Returns whether the packet is complete.
+    #[inline]
+    pub(crate) fn advance(&mut self, number: u64, begun: u32, ended: u32, latest: Time, arq: bool) -> bool {
+        let Some(unit) = self.get_mut(number) else { return false };
+        unit.sent += begun;
+        unit.missing -= ended;
+        if arq {
+            unit.unheard += begun;
+        }
+        if ended > 0 {
+            unit.arrival = unit.arrival.max(latest + unit.delay);
+        }
+        let complete = unit.missing == 0 && ended > 0;
+        if begun > 0 && unit.sent == unit.frames {
+            self.current += 1;
+        }
+        complete
+    }
+
     /// Releases a packet from the send buffer.
+    #[inline]
     pub(crate) fn release(&mut self, number: u64) {
         if let Some(unit) = self.get_mut(number)
             && std::mem::take(&mut unit.buffered)
@@ -202,8 +215,21 @@ impl Buffer {
             let size = unit.packet.size;
             self.send.sub(size);
         }
-        if self.units.front().is_some_and(|unit| unit.gone) {
-            self.tidy();
+        self.forget();
+    }
+
+    /// Counts the feedback on `frames` frames of a packet. After the last feedback the packet leaves the send buffer.
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, number: u64, frames: u32) {
+        if let Some(unit) = self.get_mut(number) {
+            unit.unheard -= frames.min(unit.unheard);
+            if unit.unheard == 0 && unit.sent == unit.frames {
+                let (size, buffered) = (unit.packet.size, std::mem::take(&mut unit.buffered));
+                if buffered {
+                    self.send.sub(size);
+                }
+                self.forget();
+            }
         }
     }
 
@@ -262,40 +288,81 @@ impl Buffer {
         }
     }
 
-    /// Takes the next packet whose delivery or drop is due by `now`.
+    /// Whether packets are delivered in order.
     #[inline]
-    pub(crate) fn deliver(&mut self, now: Time) -> Option<Delivery> {
-        if self.next_delivery() > now {
-            return None;
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.in_order
+    }
+
+    /// Whether the next packet to deliver is known: no other one can be delivered before.
+    #[inline]
+    pub(crate) fn is_next_known(&self) -> bool {
+        self.in_order && self.get(self.next).is_some_and(Unit::is_whole)
+    }
+
+    /// Number and entry of the next packet whose delivery or drop is due by `now`, which [`Buffer::leave`] removes; as
+    /// an error, the time of the next delivery.
+    #[inline]
+    pub(crate) fn due(&mut self, now: Time) -> Result<(u64, &Unit), Time> {
+        if !self.in_order {
+            return self.due_in_any_order(now);
         }
-        let number = if self.in_order { self.next } else { self.flying.pop()? };
+        let number = self.next;
+        match self.get(number) {
+            Some(unit) if unit.is_whole() => {
+                let at = unit.arrival.max(self.last);
+                if at <= now { Ok((number, unit)) } else { Err(at) }
+            }
+            _ => Err(Time::NEVER),
+        }
+    }
+
+    fn due_in_any_order(&mut self, now: Time) -> Result<(u64, &Unit), Time> {
+        let next = self.flying.next();
+        if next > now {
+            return Err(next);
+        }
+        let number = self.flying.pop().unwrap_or_default();
+        self.get(number).map(|unit| (number, unit)).ok_or(Time::NEVER)
+    }
+
+    /// Removes a packet that was delivered or dropped `now`.
+    #[inline]
+    pub(crate) fn leave(&mut self, number: u64, now: Time) {
         self.last = self.last.max(now);
-        let delivery = self.take(number)?;
+        if let Some(unit) = self.get_mut(number) {
+            unit.gone = true;
+            let size = unit.packet.size;
+            if !unit.began.is_never() {
+                self.under_way.sub(size);
+            }
+            self.held -= 1;
+        }
         self.tidy();
-        Some(delivery)
     }
 
     /// Removes the current packet, to be dropped.
-    pub(crate) fn take_current(&mut self) -> Option<Delivery> {
+    pub(crate) fn take_current(&mut self) -> Option<Packet> {
         let number = self.current;
         self.get(number)?;
         self.current += 1;
-        let delivery = self.take(number);
+        let packet = self.take(number);
         self.release(number);
         self.tidy();
-        delivery
+        packet
     }
 
     /// Marks a packet as delivered or dropped.
-    fn take(&mut self, number: u64) -> Option<Delivery> {
+    #[inline]
+    fn take(&mut self, number: u64) -> Option<Packet> {
         let unit = self.get_mut(number)?;
         unit.gone = true;
-        let Unit { packet, lost, corrupt, began, .. } = *unit;
-        if !began.is_never() {
+        let (packet, begun) = (unit.packet, !unit.began.is_never());
+        if begun {
             self.under_way.sub(packet.size);
         }
         self.held -= 1;
-        Some(Delivery { packet, lost, corrupt })
+        Some(packet)
     }
 
     /// Discards a packet: no more of its frames are sent. In-order delivery continues behind it at `arrival`.
@@ -311,17 +378,27 @@ impl Buffer {
     }
 
     /// Removes the entries of packets that were delivered or dropped and are fully acknowledged.
+    #[inline]
     fn tidy(&mut self) {
         while self.get(self.next).is_some_and(|unit| unit.gone) {
             self.next += 1;
         }
+        self.forget();
+    }
+
+    /// Removes the first entries as far as they are no longer needed.
+    #[inline]
+    fn forget(&mut self) {
+        let before = self.base;
         while self.units.front().is_some_and(|unit| unit.gone && !unit.buffered && unit.unheard == 0) {
             self.units.pop_front();
             self.base += 1;
         }
-        self.next = self.next.max(self.base);
-        if self.units.is_empty() {
-            self.units.clear();
+        if self.base > before {
+            self.next = self.next.max(self.base);
+            if self.units.is_empty() {
+                self.units.clear();
+            }
         }
     }
 

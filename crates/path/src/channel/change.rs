@@ -50,6 +50,7 @@ impl Channel {
         if self.in_service.take().is_some() {
             self.idle_since = cx.now();
         }
+        self.exit = Time::NEVER;
     }
 
     /// Recomputes the end of the frame in service, which has `left` bytes to send; none: no frame is in service.

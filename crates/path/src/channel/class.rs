@@ -40,6 +40,7 @@ pub struct ClassRule {
 
 impl ClassRule {
     /// Whether the packet matches.
+    #[inline]
     pub fn holds(&self, packet: &Packet) -> bool {
         let within = |range: Option<(u32, u32)>, x: u32| range.is_none_or(|(a, b)| (a..=b).contains(&x));
         self.ledgers.as_ref().is_none_or(|of| of.get(packet.ledger()) == Some(&true))
@@ -106,6 +107,8 @@ pub(crate) struct Classes {
     /// Quantum of weight 1, bytes: the largest packet so far, so that each round permits one packet.
     quantum: u64,
     expire: bool,
+    /// Whether the classes have different priorities, and no maximum time without service.
+    is_strict: bool,
     /// Whether any class has a maximum time without service.
     bounded: bool,
     /// Class that has exceeded this maximum by most.
@@ -121,7 +124,7 @@ impl Classes {
             let begin = (0..o).find(|&before| priority(before) == priority(o)).unwrap_or(o);
             (begin, (o..order.len()).find(|&after| priority(after) != priority(o)).unwrap_or(order.len()))
         });
-        let groups = groups.collect();
+        let groups: Vec<(usize, usize)> = groups.collect();
         let expire = configs.iter().any(|c| c.queue.has_stay());
         let class = |c: ClassConfig| Class {
             rule: c.rule,
@@ -135,10 +138,38 @@ impl Classes {
         let bounded = configs.iter().any(|c| c.turn_within.is_some());
         let classes: Vec<Class> = configs.into_iter().map(class).collect();
         let turns = vec![None; order.len()];
-        Classes { classes, order, groups, turns, packets: 0, quantum: 1, expire, bounded, overdue: None }
+        let is_strict = !bounded && groups.iter().all(|(begin, end)| end - begin == 1);
+        Classes {
+            classes,
+            order,
+            groups,
+            turns,
+            packets: 0,
+            quantum: 1,
+            expire,
+            is_strict,
+            bounded,
+            overdue: None,
+        }
+    }
+
+    /// Whether the choice of the next packet depends on the queues alone, not on when it is made.
+    pub(crate) fn is_strict(&self) -> bool {
+        self.is_strict
+    }
+
+    /// Whether a queue may drop packets at its head, or chooses them by the time.
+    pub(crate) fn drop_at_head(&self) -> bool {
+        self.classes.iter().any(|class| class.queue.drops_at_head())
+    }
+
+    /// Whether any class has a maximum time without service.
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.bounded
     }
 
     /// Backlog, packets.
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.packets
     }
@@ -148,12 +179,30 @@ impl Classes {
         self.classes.iter().map(|c| c.queue.real()).sum()
     }
 
+    /// Whether a packet that arrives at empty queues joins and leaves its queue unchanged. `at_once`: no limit applies.
+    #[inline]
+    pub(crate) fn passes(&mut self, packet: &Packet, at_once: bool) -> bool {
+        self.quantum = self.quantum.max(u64::from(packet.size));
+        let i = self.class_of(packet);
+        let class = &self.classes[i];
+        let Queue::Fifo(fifo) = &class.queue else { return false };
+        class.police.is_none() && fifo.passes(packet.size, at_once)
+    }
+
+    /// Class of a packet.
+    #[inline]
+    fn class_of(&self, packet: &Packet) -> usize {
+        let last = self.classes.len() - 1;
+        if last == 0 {
+            return 0;
+        }
+        self.classes.iter().position(|class| class.rule.holds(packet)).unwrap_or(last)
+    }
+
     /// Enqueues a packet; see [`Queue::join`].
     pub(crate) fn join(&mut self, cx: &mut Cx<'_>, packet: Packet, idle: Span, at_once: bool) {
         self.quantum = self.quantum.max(u64::from(packet.size));
-        let fits = |class: &Class| class.rule.holds(&packet);
-        let last = self.classes.len() - 1;
-        let i = if last == 0 { 0 } else { self.classes.iter().position(fits).unwrap_or(last) };
+        let i = self.class_of(&packet);
         let (now, size) = (cx.now(), packet.size);
         if self.classes[i].police.as_mut().is_some_and(|police| !police.conforms(now, size)) {
             cx.drop(packet, DropReason::Early);
@@ -167,6 +216,7 @@ impl Classes {
     }
 
     /// Whether packets have a maximum sojourn time.
+    #[inline]
     pub(crate) fn may_expire(&self) -> bool {
         self.expire
     }
@@ -196,10 +246,14 @@ impl Classes {
 
     /// Removes and returns the next packet. `None` does not mean that the queues are empty ([`Classes::len`]): AQM
     /// or a deadline may have dropped the packet.
+    #[inline]
     pub(crate) fn take(&mut self, cx: &mut Cx<'_>) -> Option<Waiting> {
         let i = self.next()?;
         let class = &mut self.classes[i];
-        let taken = class.queue.take(cx);
+        let taken = match &mut class.queue {
+            Queue::Fifo(fifo) if fifo.is_plain() => fifo.pop(),
+            queue => queue.take(cx),
+        };
         self.packets -= 1;
         if class.queue.len() == 0 {
             class.deficit = 0;
@@ -231,6 +285,9 @@ impl Classes {
         }
         if self.classes.len() == 1 {
             return Some(0);
+        }
+        if self.is_strict {
+            return self.order.iter().copied().find(|&i| !self.classes[i].queue.is_empty());
         }
         if let Some(i) = self.overdue.filter(|i| self.classes[*i].queue.len() > 0) {
             return Some(i);

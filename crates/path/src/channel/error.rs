@@ -89,6 +89,9 @@ pub struct Errors {
     stream: Stream,
     /// Whether the Gilbert-Elliott chain is in the bad state.
     bad: bool,
+    /// Error probability until `lasts`, end excluded, if it does not depend on the frame.
+    present: ErrorRate,
+    lasts: Time,
     /// Cache for the last two frame lengths: bit error rate, bytes, error probability.
     known: [(f64, u32, f64); 2],
 }
@@ -96,16 +99,25 @@ pub struct Errors {
 impl Errors {
     /// Error source that draws from `stream`.
     pub fn new(process: ErrorProcess, mode: Mode, stream: Stream) -> Self {
-        Errors { process, mode, stream, bad: false, known: [(0.0, 0, 0.0); 2] }
+        let (present, lasts) = (ErrorRate::Frame(0.0), Time::ZERO);
+        Errors { process, mode, stream, bad: false, present, lasts, known: [(0.0, 0, 0.0); 2] }
     }
 
     /// [`ErrorRate::of`], cached for the last two frame lengths.
+    #[inline]
     fn probability(&mut self, chance: ErrorRate, bytes: u32) -> f64 {
         let ErrorRate::Bit(rate) = chance else { return chance.of(bytes) };
-        if let Some(known) = self.known.iter().find(|known| known.0 == rate && known.1 == bytes) {
-            return known.2;
+        for known in &self.known {
+            if known.1 == bytes && known.0 == rate {
+                return known.2;
+            }
         }
-        let probability = chance.of(bytes);
+        self.compute(rate, bytes)
+    }
+
+    #[cold]
+    fn compute(&mut self, rate: f64, bytes: u32) -> f64 {
+        let probability = ErrorRate::Bit(rate).of(bytes);
         self.known = [(rate, bytes, probability), self.known[0]];
         probability
     }
@@ -120,8 +132,28 @@ impl Errors {
     /// Draws whether a frame of `bytes` bytes whose transmission ends `now` has an error, and adds the
     /// consequence to `outcome`.
     pub fn strike(&mut self, now: Time, bytes: u32, outcome: &mut FrameOutcome) {
+        if self.hits(now, bytes) {
+            self.affect(outcome);
+        }
+    }
+
+    /// Adds the consequence of an error to `outcome`.
+    #[cold]
+    pub(crate) fn affect(&mut self, outcome: &mut FrameOutcome) {
+        match &mut self.mode {
+            Mode::Drop => outcome.lost = true,
+            Mode::Corrupt => outcome.corrupt = true,
+            Mode::Delay(by) => outcome.late += Span::from_nanos(by.draw() as u64),
+        }
+    }
+
+    /// Error probability of a frame whose transmission ends `now`; steps the Gilbert-Elliott chain.
+    fn step(&mut self, now: Time) -> ErrorRate {
         let chance = match &mut self.process {
-            ErrorProcess::Steady(chance) => *chance,
+            ErrorProcess::Steady(chance) => {
+                self.lasts = Time::NEVER;
+                *chance
+            }
             ErrorProcess::Drawn(_, share) => ErrorRate::Frame(*share),
             ErrorProcess::PerFrame { leave_good, leave_bad, good, bad } => {
                 let leave = if self.bad { leave_bad } else { leave_good };
@@ -129,23 +161,22 @@ impl Errors {
                 if self.bad { *bad } else { *good }
             }
             ErrorProcess::OverTime { gate, good, bad } => {
-                if gate.open_from(now, now) > now {
-                    *bad
-                } else {
-                    *good
-                }
+                let (closed, until) = gate.phase(now, now);
+                self.lasts = until;
+                if closed { *bad } else { *good }
             }
         };
+        self.present = chance;
+        chance
+    }
+
+    /// Draws whether a frame of `bytes` bytes whose transmission ends `now` has an error.
+    #[inline]
+    pub(crate) fn hits(&mut self, now: Time, bytes: u32) -> bool {
+        let chance = if now < self.lasts { self.present } else { self.step(now) };
         // One draw per frame at any probability, so that compared scenarios use the same random numbers.
         let probability = self.probability(chance, bytes);
-        if self.stream.uniform() >= probability {
-            return;
-        }
-        match &mut self.mode {
-            Mode::Drop => outcome.lost = true,
-            Mode::Corrupt => outcome.corrupt = true,
-            Mode::Delay(by) => outcome.late += Span::from_nanos(by.draw() as u64),
-        }
+        self.stream.uniform() < probability
     }
 }
 

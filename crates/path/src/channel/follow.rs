@@ -66,6 +66,11 @@ impl Follower {
         follower
     }
 
+    /// Parameters of each state.
+    pub(super) fn settings(&self) -> &[StateParameters] {
+        &self.settings
+    }
+
     /// Draws rate and error probability of the present state at its entry.
     fn enter(&mut self) {
         let Some(setting) = self.settings.get_mut(self.machine.state()) else { return };
@@ -96,24 +101,39 @@ pub(crate) struct Followers {
     next: Option<Time>,
     /// End of the pause in transmission after a change.
     paused: Time,
+    /// Rate of the present states, if one sets it.
+    rate: Option<Rate>,
+    /// Propagation delay of the present states, if one sets it and it is constant.
+    constant_delay: Option<Span>,
+    /// Whether a present state draws the propagation delay per packet.
+    draws_delay: bool,
 }
 
 impl Followers {
     pub(crate) fn new(list: Vec<Follower>) -> Self {
-        let mut followers = Followers { list, next: None, paused: Time::ZERO };
+        let mut followers = Followers { list, ..Followers::default() };
         followers.look_ahead();
         followers
     }
 
+    /// Updates what depends on the present states.
     fn look_ahead(&mut self) {
         self.next = self.list.iter().map(|f| f.machine.next_change()).min();
+        self.rate = self.list.iter().filter_map(|f| f.rate).next_back();
+        let delay = self.list.iter_mut().rev().find_map(|f| f.setting()?.delay.as_mut());
+        self.draws_delay = delay.as_ref().is_some_and(|sampler| sampler.constant().is_none());
+        // A constant is no draw.
+        self.constant_delay =
+            delay.filter(|_| !self.draws_delay).map(|sampler| Span::from_nanos(sampler.draw() as u64));
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
     /// Time of the next state change of any machine.
+    #[inline]
     pub(crate) fn next_change(&self) -> Time {
         self.next.unwrap_or(Time::NEVER)
     }
@@ -147,8 +167,9 @@ impl Followers {
         follower.and_then(Follower::setting).map_or(Flush::None, |s| s.flush)
     }
 
+    #[inline]
     pub(crate) fn rate(&self) -> Option<Rate> {
-        self.list.iter().filter_map(|f| f.rate).next_back()
+        self.rate
     }
 
     pub(crate) fn service(&mut self) -> Service {
@@ -156,12 +177,18 @@ impl Followers {
     }
 
     /// End of the pause in transmission.
+    #[inline]
     pub(crate) fn paused(&self) -> Time {
         self.paused
     }
 
     /// Propagation delay for one packet, if a state sets it; drawn from its distribution.
+    #[inline]
     pub(crate) fn delay(&mut self) -> Option<Span> {
+        if self.draws_delay { self.draw_delay() } else { self.constant_delay }
+    }
+
+    fn draw_delay(&mut self) -> Option<Span> {
         let drawn = self.list.iter_mut().rev().find_map(|f| f.setting()?.delay.as_mut());
         drawn.map(|sampler| Span::from_nanos(sampler.draw() as u64))
     }

@@ -7,11 +7,12 @@
 //! With [`credit`]-based flow control the channel starts a packet only if the next channel has returned credit.
 //!
 //! State machines may change rate, delay, errors and service ([`follow`]). Unlike [`crate::link::Link`], a channel
-//! cannot compute the departure of a packet at its arrival, since later packets may be served first. It wakes for
-//! every frame (`docs/adr/0014-the-channel.md`).
+//! cannot compute the departure of a packet at its arrival, since later packets may be served first. It processes the
+//! frames that have ended since its last call ([`late`], [`batch`]).
 
 pub mod allocation;
 pub mod arq;
+mod batch;
 mod buffer;
 mod change;
 pub mod class;
@@ -19,8 +20,10 @@ pub mod credit;
 pub mod error;
 pub mod follow;
 pub mod frame;
+mod late;
 pub mod policer;
 mod time_queue;
+mod transmit;
 mod wakeups;
 
 use crate::capacity::Capacity;
@@ -32,7 +35,8 @@ use arq::{Arq, ArqConfig, ArqDecision, Frame};
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
 use base::{Span, Time};
-use buffer::{Buffer, Delivery};
+use batch::FrameTimes;
+use buffer::Buffer;
 use class::{ClassConfig, Classes};
 use credit::{CREDIT, Credit};
 use error::{Errors, FrameOutcome};
@@ -132,18 +136,34 @@ pub struct Channel {
     /// Time at which a suspended transmission may start; [`Time::NEVER`] if none is suspended.
     resume: Time,
     idle_since: Time,
-    /// Time of the next event, as last computed.
+    /// Time of the next internal event, as last computed.
     due: Time,
-    /// Time of the next wake-up: later than `due` if the next events are feedback that may be processed later.
+    /// Time of the next delivery at the far end, as last computed.
+    exit: Time,
+    /// Time of the next wake-up.
     wakes_at: Time,
+    /// Whether steps may be processed late, at the next call.
+    late: bool,
+    /// Interval in which all gates are known to be open, end excluded.
+    open: (Time, Time),
+    frame_times: FrameTimes,
+    /// Time of the last call or step, if it left a step for the same time.
+    again: Time,
+    /// Time of the last wake-up whose steps were left to the next call.
+    turn: Time,
+    /// Number of packets inside up to which deliveries free no room that a packet waits for.
+    most_inside: usize,
 }
 
 impl Channel {
     /// An empty channel.
-    pub fn new(config: ChannelConfig) -> Self {
+    pub fn new(mut config: ChannelConfig) -> Self {
         // With ARQ the sender checks the receive buffer first; without ARQ, packets that find it full are
         // lost.
         let bounded = config.receive_buffer.is_some() && config.arq.is_none();
+        let most_inside = late::most_inside(&config);
+        let queues = Classes::new(std::mem::take(&mut config.classes));
+        let late = late::permits(&config, &queues);
         let mut channel = Channel {
             capacity: config.capacity,
             delay: config.delay,
@@ -152,7 +172,7 @@ impl Channel {
                 .iter()
                 .filter_map(Follower::least_delay)
                 .fold(config.delay, Span::min),
-            queues: Classes::new(config.classes),
+            queues,
             gates: config.gates,
             framing: config.framing,
             send_buffer: config.send_buffer,
@@ -169,11 +189,19 @@ impl Channel {
             in_service: None,
             resume: Time::NEVER,
             idle_since: Time::ZERO,
-            due: Time::ZERO,
-            wakes_at: Time::ZERO,
+            due: Time::NEVER,
+            exit: Time::NEVER,
+            wakes_at: Time::NEVER,
+            late,
+            open: (Time::ZERO, Time::ZERO),
+            frame_times: FrameTimes::default(),
+            again: Time::NEVER,
+            turn: Time::NEVER,
+            most_inside,
         };
         channel.service = channel.followers.service();
         channel.look_ahead();
+        channel.wakes_at = channel.step_at();
         channel
     }
 
@@ -187,9 +215,7 @@ impl Channel {
                 }
             });
         }
-        while let Some(delivery) = self.buffer.deliver(now) {
-            self.deliver(cx, delivery);
-        }
+        self.deliver(cx);
         if let Some(credit) = &mut self.credit {
             credit.take(now);
         }
@@ -197,7 +223,7 @@ impl Channel {
         if let Some(done) = self.in_service.filter(|s| s.end <= now) {
             self.in_service = None;
             self.idle_since = now;
-            self.ended(cx, done.frame);
+            self.ended(now, done.frame);
         }
         self.expire(cx);
     }
@@ -229,19 +255,38 @@ impl Channel {
         done
     }
 
-    /// Delivers a packet at the far end.
-    fn deliver(&mut self, cx: &mut Cx<'_>, delivery: Delivery) {
-        let Delivery { mut packet, lost, corrupt } = delivery;
+    /// Delivers or drops the packets that are due by now at the far end.
+    #[inline]
+    fn deliver(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        self.exit = loop {
+            let (number, unit) = match self.buffer.due(now) {
+                Ok(due) => due,
+                Err(next) => break next,
+            };
+            if unit.lost.is_some() || unit.corrupt {
+                let (packet, lost) = (unit.packet, unit.lost);
+                self.deliver_damaged(cx, packet, lost);
+            } else {
+                cx.count_hop();
+                let packet = unit.packet.id;
+                cx.record(Category::Path, now, || Event::Delivered { packet });
+                cx.forward_from(Port(0), &unit.packet);
+            }
+            self.buffer.leave(number, now);
+        };
+    }
+
+    /// Drops a packet for the reason `lost`, or delivers it with bit errors.
+    #[cold]
+    fn deliver_damaged(&mut self, cx: &mut Cx<'_>, packet: Packet, lost: Option<DropReason>) {
         if let Some(reason) = lost {
             return self.lose(cx, packet, reason);
         }
-        if corrupt {
-            packet.flags = packet.flags.with(Flags::CORRUPT);
-        }
-        let now = cx.now();
+        let (id, now) = (packet.id, cx.now());
         cx.count_hop();
-        cx.record(Category::Path, now, || Event::Delivered { packet: packet.id });
-        cx.forward_from(Port(0), &packet);
+        cx.record(Category::Path, now, || Event::Delivered { packet: id });
+        cx.forward(Port(0), Packet { flags: packet.flags.with(Flags::CORRUPT), ..packet });
     }
 
     /// Drops a packet after its transmission began. Its credit is restored here, since the next channel never
@@ -263,21 +308,20 @@ impl Channel {
         {
             match verdict {
                 ArqDecision::Repeated => {}
-                ArqDecision::Acknowledged(frame) => acknowledge_frames(buffer, frame.unit, 1),
+                ArqDecision::Acknowledged(frame) => buffer.acknowledge(frame.unit, 1),
                 ArqDecision::GivenUp(frame) => {
                     let forgotten = arq.forget(frame.unit);
                     let arrival = now + buffer.get(frame.unit).map_or(Span::ZERO, |unit| unit.delay);
                     buffer.give_up(frame.unit, arrival, DropReason::GivenUp);
                     buffer.known(frame.unit, None);
-                    acknowledge_frames(buffer, frame.unit, forgotten + 1);
+                    buffer.acknowledge(frame.unit, forgotten + 1);
                 }
             }
         }
     }
 
     /// Processes the end of a frame's transmission: draws its errors, and updates ARQ and packet.
-    fn ended(&mut self, cx: &mut Cx<'_>, frame: Frame) {
-        let now = cx.now();
+    fn ended(&mut self, now: Time, frame: Frame) {
         let mut outcome = FrameOutcome::default();
         for errors in &mut self.errors {
             errors.strike(now, frame.bytes, &mut outcome);
@@ -285,12 +329,17 @@ impl Channel {
         for errors in self.followers.errors() {
             errors.strike(now, frame.bytes, &mut outcome);
         }
+        self.received(now, frame, outcome);
+    }
+
+    /// Updates ARQ and packet after a frame whose transmission ended `now`.
+    fn received(&mut self, now: Time, frame: Frame, outcome: FrameOutcome) {
         let Some(unit) = self.buffer.get_mut(frame.unit) else { return };
         if unit.lost == Some(DropReason::GivenUp) {
             if let Some(arq) = &mut self.arq {
                 arq.abandoned();
             }
-            return acknowledge_frames(&mut self.buffer, frame.unit, 1);
+            return self.buffer.acknowledge(frame.unit, 1);
         }
         if let Some(arq) = &mut self.arq {
             arq.ended(now, Frame { good: !outcome.lost, ..frame });
@@ -310,8 +359,8 @@ impl Channel {
         }
     }
 
-    /// End of a transmission of `bytes` bytes that starts now, at the rate of the present state or of the link.
-    fn finish(&mut self, now: Time, bytes: u32) -> Time {
+    /// [`Channel::finish`] where the rate is not constant.
+    fn finish_at_varying_rate(&mut self, now: Time, bytes: u32) -> Time {
         match self.followers.rate() {
             Some(rate) if rate.bps() == 0 => Time::NEVER,
             Some(rate) => now + rate.span_of(u64::from(bytes)),
@@ -319,224 +368,63 @@ impl Channel {
         }
     }
 
-    /// Fills the send buffer and starts the next frame; sets `resume` if transmission is suspended.
+    /// Processes an arriving packet.
     #[inline]
-    fn serve(&mut self, cx: &mut Cx<'_>) {
-        self.resume = Time::NEVER;
-        self.fill(cx);
-        if self.in_service.is_none() {
-            self.start(cx);
+    fn take(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
+        self.advance(cx);
+        if !self.express(cx, packet) {
+            self.take_in_turn(cx, packet);
         }
+        self.look_ahead();
+        self.schedule(cx);
     }
 
-    /// Starts the next frame; sets `resume` if transmission is suspended.
-    #[inline(never)]
-    fn start(&mut self, cx: &mut Cx<'_>) {
-        let now = cx.now();
-        loop {
-            let repeats = self.arq.as_ref().is_some_and(Arq::repeats);
-            if !repeats && !self.has_new() {
-                self.idle(now);
-                return;
-            }
-            let (open, drops) = self.opens(now);
-            if drops && self.drop_next(cx, repeats) {
-                self.fill(cx);
-                continue;
-            }
-            if drops || open > now {
-                self.resume = open;
-                return;
-            }
-            if let Some(allocation) = &mut self.allocation {
-                let at = allocation.request(now);
-                if at > now {
-                    self.resume = at;
-                    return;
-                }
-            }
-            self.begin(cx, repeats);
-            self.fill(cx);
-            if self.in_service.is_some() {
-                return;
-            }
-        }
-    }
-
-    /// Starts the holding time of the resources if no packet waits and no ARQ feedback is outstanding.
-    fn idle(&mut self, now: Time) {
-        let heard = self.arq.as_ref().is_none_or(|arq| arq.next().is_never());
-        if let Some(allocation) = &mut self.allocation
-            && heard
-            && self.queues.len() == 0
-            && self.buffer.current().is_none()
-        {
-            allocation.idle(now);
-        }
-    }
-
-    /// Whether a new frame is available, and ARQ window, receive buffer and credit permit its start.
-    fn has_new(&self) -> bool {
-        let window = self.arq.as_ref().is_none_or(Arq::allows);
-        let under_way = match (self.receive_buffer, &self.arq) {
-            (Some(room), Some(_)) => self.buffer.may_begin(room),
-            _ => true,
-        };
-        let may_begin = || under_way && self.credit.as_ref().is_none_or(Credit::allows);
-        window
-            && match self.buffer.current() {
-                Some((_, unit)) => unit.sent > 0 || may_begin(),
-                None => self.queues.len() > 0 && may_begin(),
-            }
-    }
-
-    /// Drops the next packet at a closed gate or in a dropping state, or takes it out of its queue for the next
-    /// call. False if frames wait instead: with ARQ, retransmissions and packets that have begun.
-    fn drop_next(&mut self, cx: &mut Cx<'_>, repeats: bool) -> bool {
-        let Some((number, unit)) = self.buffer.current().filter(|_| !repeats) else {
-            if !repeats {
-                self.take_in(cx);
-            }
-            return !repeats;
-        };
-        if unit.sent == 0 {
-            if let Some(delivery) = self.buffer.take_current() {
-                cx.drop(delivery.packet, DropReason::Outage);
-            }
-            return true;
-        }
-        if self.arq.is_some() {
-            return false;
-        }
-        let arrival = cx.now() + unit.delay;
-        self.buffer.give_up(number, arrival, DropReason::Outage);
-        self.buffer.known(number, None);
-        true
-    }
-
-    /// Moves packets from the queues into the send buffer while it has room.
-    #[inline]
-    fn fill(&mut self, cx: &mut Cx<'_>) {
-        let Some(room) = self.send_buffer else { return };
-        if self.queues.len() > 0 && self.buffer.takes(room, 0) {
-            self.fill_to(cx, room);
-        }
-    }
-
-    /// Moves packets into a send buffer of size `room`.
-    #[inline(never)]
-    fn fill_to(&mut self, cx: &mut Cx<'_>, room: Room) {
-        while self.queues.head().is_some_and(|head| self.buffer.takes(room, head.size)) {
-            self.take_in(cx);
-        }
-    }
-
-    /// Moves one packet from the queues to the send buffer; AQM may drop the packet instead.
-    fn take_in(&mut self, cx: &mut Cx<'_>) {
-        if let Some(waiting) = self.granting(cx, 0, |queues, cx| queues.take(cx)) {
-            let body = self.framing.body(waiting.packet.size);
-            self.buffer.push(waiting, body, self.framing.count(body));
-        }
-    }
-
-    /// Starts the transmission of a frame: a retransmission or a new one.
-    fn begin(&mut self, cx: &mut Cx<'_>, repeats: bool) {
-        let now = cx.now();
-        cx.count_frame();
-        if repeats {
-            let Some(frame) = self.arq.as_mut().and_then(Arq::repeat) else { return };
-            let frame = Frame { repeated: frame.repeated + 1, last: true, ..frame };
-            let id = self.buffer.get(frame.unit).map_or(0, |unit| unit.packet.id);
-            cx.record(Category::Path, now, || Event::FrameRepeated { packet: id, time: frame.repeated });
-            let end = self.finish(now, frame.bytes);
-            self.in_service = Some(InService { frame, left: frame.bytes, end });
-            return;
-        }
-        if self.buffer.current().is_none() {
-            self.take_in(cx);
-        }
-        let Some((number, unit, nth)) = self.buffer.begin(now) else { return };
-        let bytes = self.framing.bytes(unit.body, nth);
-        let last = unit.sent == unit.frames;
-        unit.unheard += u32::from(self.arq.is_some());
-        if nth == 0 {
-            unit.delay = self.followers.delay().unwrap_or(self.delay);
-            let (packet, joined) = (unit.packet, unit.joined);
-            if let Some(credit) = self.credit.as_mut().filter(|_| !packet.flags.has(Flags::VIRTUAL)) {
-                credit.spend();
-            }
-            if packet.flags.has(Flags::DATA)
-                && let Some(ledger) = cx.ledger(&packet)
-            {
-                ledger.queue_delay_ns += now.since(joined).as_nanos();
-                ledger.queue_waits += 1;
-            }
-            cx.record(Category::Path, now, || Event::ServiceStarted { packet: packet.id });
-        }
-        match &mut self.arq {
-            Some(arq) => arq.begun(),
-            // Without ARQ the packet leaves the send buffer now.
-            None => self.buffer.release(number),
-        }
-        let end = self.finish(now, bytes);
-        let frame = Frame { unit: number, bytes, repeated: 0, good: false, last };
-        self.in_service = Some(InService { frame, left: bytes, end });
-    }
-
-    /// Whether an arriving packet of `size` bytes leaves the queue at once, so that no queue limit applies.
-    fn is_free(&mut self, now: Time, size: u32) -> bool {
-        if self.queues.len() > 0 {
-            return false;
-        }
-        if let Some(room) = self.send_buffer {
-            return self.buffer.takes(room, size);
-        }
-        if self.in_service.is_some()
-            || self.arq.as_ref().is_some_and(Arq::repeats)
-            || self.buffer.current().is_some()
-        {
-            return false;
-        }
-        let (open, drops) = self.opens(now);
-        drops || open <= now
-    }
-}
-
-/// Counts the feedback on `frames` frames of packet `number`. After the last feedback the packet leaves the
-/// send buffer.
-fn acknowledge_frames(buffer: &mut Buffer, number: u64, frames: u32) {
-    if let Some(unit) = buffer.get_mut(number) {
-        unit.unheard -= frames.min(unit.unheard);
-        if unit.unheard == 0 && unit.sent == unit.frames {
-            buffer.release(number);
-        }
-    }
-}
-
-impl Element for Channel {
-    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
+    /// The general case of [`Channel::take`].
+    fn take_in_turn(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
         let now = cx.now();
         // An empty channel does not wake for state changes: perform those due by now.
-        if self.due <= now || !self.followers.is_empty() {
+        if self.due.min(self.exit) <= now || self.followers.next_change() <= now {
             self.catch_up(cx);
         }
         if packet.flags.has(Flags::VIRTUAL) && self.holds() >= MOST_LOAD {
-            cx.drop(packet, DropReason::QueueFull);
+            cx.drop(*packet, DropReason::QueueFull);
         } else {
             let idle = self.in_service.is_none() && self.queues.len() == 0;
             let idle = if idle { now.since(self.idle_since) } else { Span::ZERO };
             let at_once = self.is_free(now, packet.size);
             let real = usize::from(!packet.flags.has(Flags::VIRTUAL));
-            self.granting(cx, real, |queues, cx| queues.join(cx, packet, idle, at_once));
+            self.granting(cx, real, |queues, cx| queues.join(cx, *packet, idle, at_once));
         }
         self.serve(cx);
-        self.look_ahead();
+    }
+}
+
+impl Element for Channel {
+    fn on_packet(&mut self, cx: &mut Cx<'_>, _port: Port, packet: Packet) {
+        self.take(cx, &packet);
+    }
+
+    fn arrive(&mut self, cx: &mut Cx<'_>, _port: Port, packet: &Packet) -> Time {
+        self.take(cx, packet);
+        self.wakes_at
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
-        self.catch_up(cx);
-        self.serve(cx);
-        self.look_ahead();
+        if self.only_delivers(cx) {
+            return;
+        }
+        self.advance(cx);
+        let now = cx.now();
+        if self.due <= now || self.followers.next_change() <= now {
+            self.step(cx);
+        } else {
+            self.deliver(cx);
+            if self.in_service.is_none() {
+                self.serve(cx);
+            }
+            self.look_ahead();
+        }
+        self.schedule(cx);
     }
 
     fn next_wake(&self) -> Time {
@@ -548,6 +436,7 @@ impl Element for Channel {
     }
 
     fn on_signal(&mut self, cx: &mut Cx<'_>, signal: Signal) {
+        self.advance(cx);
         self.catch_up(cx);
         match signal {
             Signal::State { machine, state } => self.with_service_kept(cx, |channel, cx| {
@@ -573,6 +462,15 @@ impl Element for Channel {
         }
         self.serve(cx);
         self.look_ahead();
+        self.schedule(cx);
+    }
+
+    fn is_late(&self) -> bool {
+        self.late
+    }
+
+    fn settle(&mut self, cx: &mut Cx<'_>) -> Time {
+        self.settle_steps(cx)
     }
 
     fn holds(&self) -> usize {

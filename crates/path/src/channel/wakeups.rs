@@ -1,7 +1,6 @@
 //! Wake-up schedule of a channel: next event, next wake-up, lower bound of the next departure, opening of gates.
 //!
-//! In virtual time the channel wakes for each event, except ARQ feedback that may be processed with a later event. A
-//! driver in real time needs a wake-up for departures only.
+//! The wake-up itself is planned in [`super::late`]. A driver in real time needs one for departures only.
 
 use super::Channel;
 use super::follow::Service;
@@ -10,38 +9,40 @@ use crate::link::LinkGate;
 use base::Time;
 
 impl Channel {
-    /// Time of the next event.
-    fn wakes(&self) -> Time {
-        self.inside().min(self.outside())
+    /// Updates the times of the next internal event and of the next delivery.
+    #[inline]
+    pub(super) fn look_ahead(&mut self) {
+        self.due = self.inside();
+        // The next packet in order stays the next one until it is delivered or flushed.
+        if self.exit.is_never() || !self.buffer.is_in_order() {
+            self.exit = self.buffer.next_delivery();
+        }
     }
 
-    /// Updates the times of the next event and of the next wake-up. Feedback without an effect while a frame is in
-    /// service is processed at the next wake-up for another event.
-    pub(super) fn look_ahead(&mut self) {
-        let others = self.others().min(self.outside());
-        self.due = others;
-        self.wakes_at = others;
+    /// Time of the next step. Feedback without an effect while a frame is in service is processed with the next step.
+    pub(super) fn step_at(&self) -> Time {
+        let mut next = self.others().min(self.outside());
         if let Some(arq) = &self.arq {
-            self.due = others.min(arq.next());
-            let needed = if self.in_service.is_some() {
-                arq.next_needed(self.send_buffer.is_some() && self.queues.len() > 0)
-            } else {
-                arq.next()
-            };
-            self.wakes_at = others.min(needed);
+            let waits = self.send_buffer.is_some() && self.queues.len() > 0;
+            next = next.min(if self.in_service.is_some() { arq.next_needed(waits) } else { arq.next() });
         }
+        next
     }
 
     /// Lower bound of the next departure of a packet or credit. After an internal event a packet still needs its
     /// propagation delay; credit for the previous channel is sent at once.
     pub(super) fn exits(&self) -> Time {
         if self.grants {
-            return self.wakes();
+            return self.inside().min(self.outside());
+        }
+        if self.buffer.is_next_known() {
+            return self.outside();
         }
         (self.inside() + self.least_delay).min(self.outside())
     }
 
     /// Time of the next internal event: end of a frame, ARQ feedback, expiry, credit, end of a suspension.
+    #[inline]
     fn inside(&self) -> Time {
         self.others().min(self.arq.as_ref().map_or(Time::NEVER, |arq| arq.next()))
     }
@@ -49,7 +50,10 @@ impl Channel {
     /// Time of the next internal event other than ARQ feedback.
     #[inline]
     fn others(&self) -> Time {
-        let mut next = self.resume.min(self.queues.expires());
+        let mut next = self.resume;
+        if self.queues.may_expire() {
+            next = next.min(self.queues.expires());
+        }
         if let Some(service) = &self.in_service {
             next = next.min(service.end);
         }

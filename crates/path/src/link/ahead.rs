@@ -97,7 +97,7 @@ impl Link {
     /// [`Self::count_forwarded`] before a packet joins, once for several packets.
     #[inline(always)]
     pub(crate) fn count_at_times(&mut self, core: &mut Core, now: Time) {
-        if self.forwarded > 0 && self.slots.len() % BATCH == 0 {
+        if self.forwarded > 0 && self.slots.len().is_multiple_of(BATCH) {
             self.count_forwarded(core, now, false);
         }
     }

@@ -39,6 +39,10 @@ pub trait Aqm: std::fmt::Debug + Send {
     fn comes(&mut self, _view: QueueView) -> AqmVerdict {
         AqmVerdict::Pass
     }
+    /// Whether [`Aqm::leaves`] does anything.
+    fn acts_at_departure(&self) -> bool {
+        true
+    }
     /// A packet at the head is about to leave.
     fn leaves(&mut self, _view: QueueView) -> AqmVerdict {
         AqmVerdict::Pass

@@ -119,18 +119,42 @@ pub struct Fifo {
     bytes: u64,
     /// Number of waiting packets that are not background load.
     real: usize,
+    /// See [`Fifo::is_plain`].
+    is_plain: bool,
 }
 
 impl Fifo {
     /// An empty queue.
     pub fn new(config: FifoConfig) -> Self {
-        Fifo { config, waiting: VecDeque::new(), bytes: 0, real: 0 }
+        let drops = matches!(config.discard, Discard::Late);
+        let is_plain = !drops && config.aqm.as_ref().is_none_or(|aqm| !aqm.acts_at_departure());
+        Fifo { config, waiting: VecDeque::new(), bytes: 0, real: 0, is_plain }
     }
 
     /// Subtracts a packet removed from the queue from the backlog.
     fn left(&mut self, packet: &Packet) {
         self.bytes -= u64::from(packet.size);
         self.real -= usize::from(!packet.flags.has(Flags::VIRTUAL));
+    }
+
+    /// Whether departures have no effect but the removal of the packet at the head.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.is_plain
+    }
+
+    /// Removes the packet at the head of a plain queue.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<Waiting> {
+        let waiting = self.waiting.pop_front()?;
+        self.left(&waiting.packet);
+        Some(waiting)
+    }
+
+    /// Whether a packet that arrives at this queue, which is empty, joins it unchanged. `at_once`: no limit applies.
+    #[inline]
+    pub(crate) fn passes(&self, size: u32, at_once: bool) -> bool {
+        self.config.aqm.is_none() && (at_once || self.config.room.takes(0, 0, size))
     }
 
     /// Drops the packet at position `place`; false if there is none.
@@ -203,6 +227,10 @@ impl Qdisc for Fifo {
 
     fn has_stay(&self) -> bool {
         self.config.stay.is_some()
+    }
+
+    fn drops_at_head(&self) -> bool {
+        !self.is_plain
     }
 
     fn expires(&self) -> Time {

@@ -35,6 +35,10 @@ pub trait Qdisc: Debug + Send {
     fn has_stay(&self) -> bool {
         false
     }
+    /// Whether [`Qdisc::head`] or [`Qdisc::take`] may drop packets, or depend on the time.
+    fn drops_at_head(&self) -> bool {
+        true
+    }
     /// Time at which the next packet reaches its maximum sojourn time.
     fn expires(&self) -> Time {
         Time::NEVER
@@ -222,6 +226,9 @@ impl Qdisc for Queue {
     }
     fn has_stay(&self) -> bool {
         either!(self, q => q.has_stay())
+    }
+    fn drops_at_head(&self) -> bool {
+        either!(self, q => q.drops_at_head())
     }
     fn expires(&self) -> Time {
         either!(self, q => q.expires())

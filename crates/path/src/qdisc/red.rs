@@ -289,6 +289,9 @@ impl Red {
 }
 
 impl Aqm for Red {
+    fn acts_at_departure(&self) -> bool {
+        false
+    }
     fn comes(&mut self, view: QueueView) -> AqmVerdict {
         self.arrival(view.now, view.packets, view.span, view.ecn)
     }

@@ -52,6 +52,9 @@ impl Discipline for Options {
 pub struct Threshold(pub Room);
 
 impl Aqm for Threshold {
+    fn acts_at_departure(&self) -> bool {
+        false
+    }
     fn comes(&mut self, view: QueueView) -> AqmVerdict {
         let long = self.0.packets.is_some_and(|n| view.packets >= n as usize)
             || self.0.bytes.is_some_and(|n| view.bytes >= n);

@@ -1,0 +1,167 @@
+//! Late processing of internal events: a channel wakes only for departures, and catches up on everything else at its
+//! next call.
+//!
+//! A step is what a wake-up at the time of the next internal event would do. Between two calls nothing from outside can
+//! change the channel, so steps processed late, in order and each at its own time, have the same results. Steps that
+//! may have an effect outside, such as a departure or a drop, need a wake-up at their time (`docs/adr/0165-internal-events-of-channels-late.md`).
+
+use super::batch::INSTANT;
+use super::class::Classes;
+use super::follow::{Follower, Service};
+use super::{Channel, ChannelConfig};
+use crate::element::Cx;
+use crate::element::Element as _;
+use crate::qdisc::Room;
+use base::Time;
+use base::event::Category;
+
+/// Whether steps of a channel with these queues may be processed late and in batches: no step drops packets or returns credit, except those for which [`Channel::schedule`] plans a wake-up.
+pub(super) fn permits(config: &ChannelConfig, queues: &Classes) -> bool {
+    !config.grants
+        && !queues.drop_at_head()
+        && config.credit.is_none()
+        && config.gates.iter().all(|gate| gate.stores)
+        && !config.followers.iter().any(|follower| follower.may_drop() || follower.has_errors())
+        // A batch fills the send buffer at its end.
+        && (config.send_buffer.is_none() || !queues.is_bounded())
+}
+
+/// Number of packets inside a channel up to which the end of a frame does not depend on earlier deliveries: without
+/// ARQ a packet may find the receive buffer full, with ARQ it may wait for room there.
+pub(super) fn most_inside(config: &ChannelConfig) -> usize {
+    match (config.receive_buffer, &config.arq) {
+        (Some(Room { packets, bytes: None }), Some(_)) => packets.map_or(usize::MAX, |n| n as usize),
+        (Some(_), _) => 0,
+        (None, _) => usize::MAX,
+    }
+}
+
+impl Channel {
+    /// Time before which steps precede this call. A step for the present time does so if the channel's turn has passed,
+    /// unless a call at the same time left it: then it has a wake-up of its own.
+    #[inline]
+    fn limit(&self, cx: &Cx<'_>) -> Time {
+        let now = cx.now();
+        let past = (cx.is_past_own_turn() || self.turn == now) && self.again != now;
+        if past { now + INSTANT } else { now }
+    }
+
+    /// Processes the steps that were due before this call, each at its own time.
+    #[inline]
+    pub(super) fn advance(&mut self, cx: &mut Cx<'_>) {
+        let limit = self.limit(cx);
+        if self.due < limit && self.catches_up(cx) {
+            self.advance_to(cx, limit);
+        }
+    }
+
+    /// Whether the channel processes steps late in this run: otherwise it has a wake-up for each of them.
+    #[inline]
+    fn catches_up(&self, cx: &Cx<'_>) -> bool {
+        self.late && !cx.records(Category::Path)
+    }
+
+    #[inline(never)]
+    fn advance_to(&mut self, cx: &mut Cx<'_>, limit: Time) {
+        let now = cx.now();
+        loop {
+            if self.run(cx, limit) {
+                self.look_ahead();
+                if self.due >= limit {
+                    break;
+                }
+            }
+            let at = self.step_at();
+            if at >= limit {
+                break;
+            }
+            cx.now = at;
+            self.step(cx);
+        }
+        cx.now = now;
+    }
+
+    /// Processes all steps due by now, one by one; returns the time of the last one, or [`Time::ZERO`].
+    pub(super) fn settle_steps(&mut self, cx: &mut Cx<'_>) -> Time {
+        let (now, limit) = (cx.now(), self.limit(cx));
+        let mut last = Time::ZERO;
+        while self.catches_up(cx) {
+            let at = self.step_at();
+            if at >= limit {
+                break;
+            }
+            (cx.now, last) = (at, at);
+            self.step(cx);
+        }
+        cx.now = now;
+        last
+    }
+
+    /// Processes the events due by now, and starts the next frame.
+    pub(super) fn step(&mut self, cx: &mut Cx<'_>) {
+        self.catch_up(cx);
+        self.serve(cx);
+        self.look_ahead();
+    }
+
+    /// Delivers what is due, if that is all that this wake-up has to do and the next delivery is known; other steps are
+    /// left to the next call.
+    #[inline]
+    pub(super) fn only_delivers(&mut self, cx: &mut Cx<'_>) -> bool {
+        let now = cx.now();
+        if !self.catches_up(cx)
+            || self.exit > now
+            || self.followers.next_change() <= now
+            || self.queues.may_expire() && self.queues.expires() <= now
+            || self.holds() > self.most_inside
+        {
+            return false;
+        }
+        self.deliver(cx);
+        if self.exit.is_never() || !self.buffer.is_in_order() {
+            return false;
+        }
+        (self.turn, self.again) = (now, Time::NEVER);
+        self.wakes_at = self.needs_wake();
+        true
+    }
+
+    /// Plans the next wake-up: no later than the next departure or drop.
+    #[inline]
+    pub(super) fn schedule(&mut self, cx: &Cx<'_>) {
+        let now = cx.now();
+        self.again = Time::NEVER;
+        if !self.catches_up(cx) {
+            self.wakes_at = self.step_at();
+        } else if (self.due <= now || self.exit <= now) && self.step_at() <= now {
+            (self.wakes_at, self.again) = (now, now);
+        } else {
+            self.wakes_at = self.needs_wake();
+        }
+    }
+
+    /// Time of the next wake-up of a channel that processes steps late.
+    #[inline]
+    fn needs_wake(&mut self) -> Time {
+        if self.holds() == 0 {
+            return Time::NEVER;
+        }
+        let mut next = self.exit.min(self.followers.next_change());
+        if self.exit.is_never() || !self.buffer.is_in_order() {
+            next = next.min(self.earliest_arrival());
+        }
+        if self.queues.may_expire() { next.min(self.queues.expires()) } else { next }
+    }
+}
+
+impl Follower {
+    /// Whether a state drops packets at the head of the queue.
+    fn may_drop(&self) -> bool {
+        self.settings().iter().any(|setting| setting.service == Service::Drop)
+    }
+
+    /// Whether a state has an error source.
+    pub(super) fn has_errors(&self) -> bool {
+        self.settings().iter().any(|setting| setting.errors.is_some())
+    }
+}
