@@ -70,6 +70,22 @@ impl<T: Copy + Default> Ring<T> {
         }
     }
 
+    /// Removes `n` items from the front.
+    pub(crate) fn pop_many(&mut self, n: u32) {
+        let to_start = self.size - self.head;
+        if n >= self.len {
+            (self.head, self.len, self.size) = (0, 0, self.size.min(LEAST));
+        } else if n < to_start {
+            self.head += n;
+            self.len -= n;
+        } else {
+            self.len -= to_start;
+            self.head = 0;
+            self.shrink();
+            self.pop_many(n - to_start);
+        }
+    }
+
     /// Removes and returns the last item.
     pub(crate) fn pop_back(&mut self) -> Option<T> {
         let last = self.len.checked_sub(1)?;
@@ -145,7 +161,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_the_queue_of_the_library(ops in proptest::collection::vec((0u8..8, any::<u16>()), 1..300)) {
+        fn agrees_with_the_queue_of_the_library(ops in proptest::collection::vec((0u8..9, any::<u16>()), 1..300)) {
             let mut ring = Ring::new();
             let mut queue = VecDeque::new();
             for (what, n) in ops {
@@ -163,6 +179,10 @@ mod tests {
                             ring.pop_front();
                             queue.pop_front();
                         }
+                    }
+                    6 => {
+                        ring.pop_many(u32::from(n % 40));
+                        queue.drain(..queue.len().min(usize::from(n % 40)));
                     }
                     4 => prop_assert_eq!(ring.remove(i), queue.remove(i as usize)),
                     5 => prop_assert_eq!(ring.pop_back(), queue.pop_back()),
