@@ -180,13 +180,15 @@ fn a_trigger_changes_the_link() {
     let me = cargo_bin("williwaw");
     let me = me.to_str().unwrap();
     let script = format!(
-        "p() {{ ping -c 1 server | grep time=; }}; p; {me} trigger mobility.far && p; {me} trigger mobility.near && p; {me} trigger mobility.none; echo $?"
+        "timeout 3 {me} trigger --watch; echo watched $?; p() {{ ping -c 1 server | grep time=; }}; p; {me} trigger mobility.far && p; {me} trigger mobility.near && p; {me} trigger mobility.none; echo $?"
     );
     let output =
         Command::new(me).args(["shell", file.to_str().unwrap(), "--", "sh", "-c", &script]).output().unwrap();
     let (said, errors) = (text(&output.stdout), text(&output.stderr));
     let times: Vec<f64> =
         said.lines().filter_map(|l| l.split("time=").nth(1)?.split(' ').next()?.parse().ok()).collect();
+    let (watched, _) = said.split_once("watched 124").unwrap_or_else(|| panic!("{said}{errors}"));
+    assert!(watched.matches("mobility.far").count() >= 2, "a list each second: {said}{errors}");
     assert_eq!(times.len(), 3, "{said}{errors}");
     assert!(times[0] < 100.0 && times[1] >= 300.0 && times[2] < 100.0, "{times:?}");
     assert!(said.ends_with("2\n") && errors.contains("mobility.far"), "{said}{errors}");
