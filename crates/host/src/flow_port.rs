@@ -5,7 +5,6 @@
 //! for each incoming packet. It tracks TCP and SCTP far enough to record in the ledger the data sent,
 //! retransmitted and received on each connection. Between two packet ports, packets cross the same elements
 //! as in virtual time.
-//! packets pass the same elements as in virtual time.
 
 use crate::codec::path_of;
 use crate::deadlines::Deadlines;

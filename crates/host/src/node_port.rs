@@ -2,8 +2,7 @@
 //! machines.
 //!
 //! Any number of programs send IP packets through the port. All packets to one other machine are one flow of
-//! the path.
-//! address selects the machine; all packets to one other machine are one flow of the path.
+//! the path. The destination address selects the machine.
 //!
 //! Unlike a packet port at the end of one flow ([`crate::FlowPort`]), which records the ground truth of that
 //! flow's segments, this port counts packets and bytes only.

@@ -1,11 +1,11 @@
 //! Lookahead in a network: packets that a link forwards to the next one ahead of time.
 //!
-//! A link that takes packets from one link only knows them in their order. A packet that joins the first link then
-//! joins the second one at once, with its later arrival as the time, and the arrival itself is no event. All times are
-//! those without lookahead (`docs/adr/0166-lookahead-between-links.md`).
+//! Packets of a link with one sender arrive in the order of that sender's queue. A packet that joins the first link then
+//! joins the second one at once, with its later arrival as the time, and the arrival itself is no event. Arrivals at a
+//! link with several senders are taken together (`link::merge`). All times are those without
+//! lookahead (`docs/adr/0166-lookahead-between-links.md`).
 
-use crate::element::Element as _;
-use crate::element::{Core, Cx, ElementId, Port};
+use crate::element::{Core, Cx, Element as _, ElementId, Port};
 use crate::link::Lookahead;
 use crate::node::Node;
 use crate::outbox::Outbox;
@@ -113,7 +113,7 @@ pub(crate) fn arrive(
 ) {
     let now = cx.now;
     let Some(Node::Link(link)) = elements.get_mut(i) else { return };
-    link.count_at_times(cx.core, now);
+    link.count_in_batches(cx.core, now);
     if link.lookahead.has(Lookahead::FEEDS)
         && let Some(arrival) = link.transmit(now, packet.size)
     {
@@ -172,7 +172,7 @@ fn pass_on(
         if !next.lookahead.has(Lookahead::TAKES) {
             break;
         }
-        next.count_at_times(core, now);
+        next.count_in_batches(core, now);
         let is_first = next.departs().is_never();
         let Some(sojourn) = next.join_ahead(departure, packet) else { break };
         link.forwarded(sojourn);
@@ -214,7 +214,7 @@ fn take_arrivals(
         let Some(Node::Link(link)) = elements.get_mut(i) else { break };
         let Some(arrival) = link.merge().as_ref().and_then(|merge| merge.sorted(k)) else { break };
         cx.core.counters.hops += 1;
-        link.count_at_times(cx.core, arrival.at);
+        link.count_in_batches(cx.core, arrival.at);
         let is_first = link.departs().is_never();
         cx.now = arrival.at;
         link.take(cx, &arrival.packet);

@@ -56,7 +56,7 @@ impl Link {
     }
 
     /// Takes a packet that arrives at `at`, later than all before. Returns its sojourn time in the queue; `None`,
-    /// without an effect, if it would be dropped or leave at `at`.
+    /// and the packet does not join, if it would be dropped or leave at `at`.
     #[inline(always)]
     pub(crate) fn join_ahead(&mut self, at: Time, packet: &Packet) -> Option<Span> {
         self.catch_up(at);
@@ -86,17 +86,16 @@ impl Link {
     /// Notes that the packet which joined last is forwarded; `sojourn`: in the queue of the next link.
     #[inline(always)]
     pub(crate) fn forwarded(&mut self, sojourn: Span) {
-        self.forwarded += 1;
-        self.front = Time::NEVER;
+        self.forwarded_to_merge();
         if let Some(slot) = self.slots.get_mut(self.slots.len() - 1) {
             // The next link has the packet whole.
             slot.packet.id = sojourn.as_nanos();
         }
     }
 
-    /// [`Self::count_forwarded`] before a packet joins, once for several packets.
+    /// Calls [`Self::count_forwarded`] once for several packets that join.
     #[inline(always)]
-    pub(crate) fn count_at_times(&mut self, core: &mut Core, now: Time) {
+    pub(crate) fn count_in_batches(&mut self, core: &mut Core, now: Time) {
         if self.forwarded > 0 && self.slots.len().is_multiple_of(BATCH) {
             self.count_forwarded(core, now, false);
         }

@@ -13,6 +13,7 @@ const MOST: usize = 1024;
 #[derive(Clone, Copy)]
 pub(crate) struct Arrival {
     pub(crate) packet: Packet,
+    /// Time of arrival.
     pub(crate) at: Time,
     /// Number of the link that forwarded it; at equal times, smaller numbers arrive first.
     pub(crate) from: u32,
@@ -32,9 +33,11 @@ pub(crate) struct Merge {
     arrivals: Vec<Arrival>,
     /// Keys of arrivals to take; reused memory.
     order: Vec<Key>,
+    /// Earliest arrival; [`Time::NEVER`] without arrivals.
     first: Time,
     /// Longest time for which an arrival may wait: less than the propagation delay.
     longest: Span,
+    /// Time for which the earliest arrival waits, adapted to the number of arrivals.
     window: Span,
 }
 
