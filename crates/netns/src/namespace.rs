@@ -25,7 +25,7 @@ pub const DEVICE: &str = "williwaw0";
 /// Netmask of the IPv4 network shared by all nodes with commands.
 const MASK: Ipv4Addr = Ipv4Addr::new(255, 255, 240, 0);
 /// IPv6 prefix length.
-const WIDTH_6: u32 = 64;
+const WIDTH_6: u8 = 64;
 /// Minimum link MTU of IPv6 (RFC 8200 section 5).
 const LEAST_MTU_6: u32 = 1280;
 /// IPv6 without unsolicited packets: no address autoconfiguration, no duplicate address detection, no router

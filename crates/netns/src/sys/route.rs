@@ -1,5 +1,6 @@
-//! Interface addresses and default routes by ioctl: IPv6 address, IPv4 and IPv6 default route.
+//! Interface addresses by netlink, default routes by ioctl: IPv6 address, IPv4 and IPv6 default route.
 
+use super::veth::{CREATE, Message};
 use super::{address, check, check_fd, control, request};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -52,15 +53,39 @@ fn index(name: &str) -> io::Result<i32> {
     }
 }
 
-/// Adds an IPv6 address with this prefix length to an interface.
-pub fn address6(name: &str, at: Ipv6Addr, prefix: u32) -> io::Result<()> {
-    let mut request = libc::in6_ifreq {
-        ifr6_addr: libc::in6_addr { s6_addr: at.octets() },
-        ifr6_prefixlen: prefix,
-        ifr6_ifindex: index(name)?,
-    };
-    // SAFETY: the request reads one `in6_ifreq`, which outlives the call.
-    check(unsafe { libc::ioctl(control6()?.as_raw_fd(), libc::SIOCSIFADDR as _, &raw mut request) })
+/// Longest time in which the kernel takes an address into use, ms.
+const IN_USE: u32 = 2_000;
+
+/// Adds an IPv6 address with this prefix length to an interface that is up, without duplicate address detection (RFC
+/// 4862 section 5.4), and waits until the kernel receives packets for it.
+pub fn address6(name: &str, at: Ipv6Addr, prefix: u8) -> io::Result<()> {
+    let mut message = Message::new(libc::RTM_NEWADDR, CREATE);
+    // `struct ifaddrmsg`: family, prefix length, flags, scope, interface.
+    message.0.extend([libc::AF_INET6 as u8, prefix, libc::IFA_F_NODAD as u8, 0]);
+    message.0.extend(index(name)?.to_ne_bytes());
+    message.put(libc::IFA_LOCAL, &at.octets());
+    message.put(libc::IFA_ADDRESS, &at.octets());
+    message.send()?;
+    // The kernel adds the local route later, in a thread of its own, even where it detects no duplicates.
+    for _ in 0..IN_USE {
+        if is_local(at)? {
+            return Ok(());
+        }
+        super::readable(&[], Some(1));
+    }
+    Err(io::ErrorKind::TimedOut.into())
+}
+
+/// Whether packets to an address are received by the calling thread's namespace.
+fn is_local(at: Ipv6Addr) -> io::Result<bool> {
+    /// Offset of the route's type, behind the header and seven octets of a `struct rtmsg`.
+    const TYPE: usize = 16 + 7;
+    let mut message = Message::new(libc::RTM_GETROUTE, libc::NLM_F_REQUEST as u16);
+    message.0.extend([libc::AF_INET6 as u8, 128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    message.put(libc::RTA_DST, &at.octets());
+    let answer = message.exchange()?;
+    let is_route = answer.get(4..6) == Some(&libc::RTM_NEWROUTE.to_ne_bytes());
+    Ok(is_route && answer.get(TYPE) == Some(&libc::RTN_LOCAL))
 }
 
 /// Adds an IPv4 default route over an interface and a gateway, since programs that look for the uplink expect a

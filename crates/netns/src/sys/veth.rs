@@ -13,6 +13,9 @@ const HEADER: usize = 16;
 /// A zero `ifinfomsg`.
 pub(crate) const NO_INTERFACE: [u8; 16] = [0; 16];
 const VETH_INFO_PEER: u16 = 1;
+/// Flags of a message that creates what does not exist yet, and is acknowledged.
+pub(super) const CREATE: u16 =
+    (libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16;
 
 impl Message {
     pub(crate) fn new(kind: u16, flags: u16) -> Message {
@@ -53,7 +56,7 @@ impl Message {
         Ok(answer)
     }
     /// Sends the message, and checks the kernel's acknowledgement.
-    fn send(self) -> io::Result<()> {
+    pub(super) fn send(self) -> io::Result<()> {
         let answer = self.exchange()?;
         let number =
             |at: usize| answer.get(at..at + 4).and_then(|b| b.try_into().ok()).map(i32::from_ne_bytes);
@@ -71,8 +74,7 @@ pub(crate) fn with_end(name: &str) -> Vec<u8> {
 
 /// Creates a veth pair: `here` in the calling thread's namespace, `there` in the namespace with descriptor `namespace`.
 pub fn pair(here: &str, there: &str, namespace: RawFd) -> io::Result<()> {
-    let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-    let mut message = Message::new(libc::RTM_NEWLINK, flags as u16);
+    let mut message = Message::new(libc::RTM_NEWLINK, CREATE);
     message.0.extend(NO_INTERFACE);
     message.put(libc::IFLA_IFNAME, &with_end(here));
     message.within(libc::IFLA_LINKINFO, |m| {
