@@ -17,6 +17,7 @@ use base::wire::sctp::{RawChunk, SctpHead};
 use base::wire::{self, Malformed, TcpHead, flag};
 use base::{Span, Time};
 use path::{Cx, Element, Port};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use transport::app::stats::AppStats;
 use transport::tcp::Role;
@@ -302,13 +303,13 @@ impl FlowPort {
 
 impl PacketPort for FlowPort {
     fn inject(&mut self, cx: &mut Cx<'_>, bytes: &[u8]) -> Result<Option<u64>, Malformed> {
-        wire::read(bytes)?;
+        let digest = wire::read(bytes)?;
         let (bytes, lives) = self.queues.deadlines.apply(cx.now(), bytes);
-        let (digest, bytes) = (wire::read(&bytes)?, &*bytes);
-        let bytes = bytes.get(..digest.size as usize).unwrap_or(bytes);
+        let digest = if let Cow::Owned(stamped) = &bytes { wire::read(stamped)? } else { digest };
+        let bytes = bytes.get(..digest.size as usize).unwrap_or(&bytes);
         let (body, id) = cx.emit_bytes(bytes, digest.size);
         let (first, others) = self.other_paths;
-        let path = path_of(bytes).min(others);
+        let path = if others == 0 { 0 } else { path_of(bytes).min(others) };
         let route = PacketRoute {
             flow: if path == 0 { self.config.flow } else { FlowId(first.0 + u32::from(path) - 1) },
             source: self.config.node,

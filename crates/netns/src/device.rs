@@ -6,7 +6,7 @@
 
 use super::sys::tun::Tun;
 use super::sys::veth;
-use base::wire::join::Join;
+use base::wire::join::{Join, Transport};
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read as _, Write as _};
 use std::os::fd::{AsRawFd, RawFd};
@@ -127,6 +127,11 @@ impl Device {
     /// Whether the device takes large packets ([`Device::write_joined`]).
     pub fn offloads(&self) -> bool {
         matches!(&self.0, DeviceKind::Tun(tun) if tun.offloads())
+    }
+
+    /// Whether the device takes large packets of this protocol.
+    pub fn joins(&self, transport: Transport) -> bool {
+        matches!(&self.0, DeviceKind::Tun(tun) if tun.joins(transport))
     }
 
     /// Whether the device of a network stack is without segmentation offload.

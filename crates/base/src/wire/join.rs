@@ -1,12 +1,12 @@
-//! Receive offload: consecutive segments of one TCP connection joined into a large packet, as a network card or
-//! kernel does (LRO, GRO).
+//! Receive offload: consecutive segments of one TCP connection, or datagrams of one UDP flow, joined into a large
+//! packet, as a network card or kernel does (LRO, GRO).
 //!
-//! A large packet is the inverse of a cut ([`super::offload::cut`]): cut again, it gives the segments octet by octet.
-//! Segments are joined only if that holds and their checksums are valid, so an error is never covered up.
+//! A large packet is the inverse of a cut ([`super::offload::cut`]): cut again, it gives the packets octet by octet.
+//! Packets are joined only if that holds and their checksums are valid, so an error is never covered up.
 
 use super::checksum::Sum;
-use super::offload::{TCP_CHECKSUM, TCP_FLAGS, TCP_SEQ, lengthen};
-use super::{IpHead, TCP, flag};
+use super::offload::{TCP_CHECKSUM, TCP_FLAGS, TCP_SEQ, UDP_CHECKSUM, UDP_HEADER, UDP_LENGTH, lengthen};
+use super::{IpHead, TCP, UDP, flag};
 use std::net::IpAddr;
 
 /// Maximum size of a large packet: the length field of IPv4.
@@ -18,10 +18,37 @@ const TIMESTAMPS: [u8; 4] = [1, 1, 8, 10];
 /// ECN codepoint "congestion experienced": such a packet is delivered by itself.
 const EXPERIENCED: u8 = 3;
 
-/// Fields of a segment that may be joined.
+/// Transport protocol of packets that may be joined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transport {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+impl Transport {
+    fn number(self) -> u8 {
+        match self {
+            Transport::Tcp => TCP,
+            Transport::Udp => UDP,
+        }
+    }
+
+    /// Offset of the checksum in the transport header.
+    pub fn checksum(self) -> usize {
+        match self {
+            Transport::Tcp => TCP_CHECKSUM,
+            Transport::Udp => UDP_CHECKSUM,
+        }
+    }
+}
+
+/// Fields of a segment or datagram that may be joined.
 #[derive(Clone, Copy)]
 struct Segment {
     version: u8,
+    transport: Transport,
     source: IpAddr,
     destination: IpAddr,
     /// Length of the IP header.
@@ -29,45 +56,46 @@ struct Segment {
     /// Length of both headers.
     headers: usize,
     payload: usize,
+    /// Sequence number of TCP.
     seq: u32,
     push: bool,
 }
 
 impl Segment {
-    /// A whole segment with data and ACK flag, with no options but timestamps.
+    /// A whole segment with data and ACK flag and no options but timestamps, or a whole datagram with data and a
+    /// checksum.
     fn read(packet: &[u8]) -> Option<Segment> {
         let ip = IpHead::read(packet, 0).ok()?;
         let header = ip.header as usize;
         let plain = header == if ip.version == 4 { 20 } else { 40 };
-        if !plain || ip.protocol != TCP || ip.fragment.is_some() || ip.ecn == EXPERIENCED {
+        if !plain || ip.fragment.is_some() || ip.ecn == EXPERIENCED || ip.size as usize != packet.len() {
             return None;
         }
-        if ip.size as usize != packet.len() {
-            return None;
-        }
-        let tcp = packet.get(header..).filter(|tcp| tcp.len() > 20)?;
-        // The low four bits are reserved; the last one is the ECN flag AE.
-        let length = match tcp[12] {
-            0x50 => 20,
-            0x80 if tcp.len() > WITH_TIMESTAMPS && tcp[20..24] == TIMESTAMPS => WITH_TIMESTAMPS,
+        let inner = packet.get(header..)?;
+        let (transport, length, seq, push) = match ip.protocol {
+            TCP => {
+                let (length, seq, push) = tcp(inner)?;
+                (Transport::Tcp, length, seq, push)
+            }
+            UDP => (Transport::Udp, udp(inner)?, 0, false),
             _ => return None,
         };
-        let flags = tcp[TCP_FLAGS];
-        (flags & !flag::PSH == flag::ACK).then_some(Segment {
+        Some(Segment {
             version: ip.version,
+            transport,
             source: ip.source,
             destination: ip.destination,
             ip: header,
             headers: header + length,
-            payload: tcp.len() - length,
-            seq: u32::from_be_bytes(tcp[TCP_SEQ..TCP_SEQ + 4].try_into().ok()?),
-            push: flags & flag::PSH != 0,
+            payload: inner.len() - length,
+            seq,
+            push,
         })
     }
 
-    /// Sum of the pseudo header of a segment of `length` bytes, TCP header counted.
+    /// Sum of the pseudo header of a packet of `length` bytes, transport header counted.
     fn pseudo(&self, length: usize) -> Sum {
-        Sum::ZERO.and_pseudo(self.source, self.destination, TCP, length as u32)
+        Sum::ZERO.and_pseudo(self.source, self.destination, self.transport.number(), length as u32)
     }
 
     /// Whether both checksums are valid: a sum that includes its own field is 0.
@@ -78,39 +106,64 @@ impl Segment {
     }
 }
 
-/// Segments of one connection that form a large packet.
+/// Header length, sequence number and PSH flag of a TCP segment that may be joined.
+fn tcp(inner: &[u8]) -> Option<(usize, u32, bool)> {
+    let tcp = Some(inner).filter(|tcp| tcp.len() > 20)?;
+    // The low four bits are reserved; the last one is the ECN flag AE.
+    let length = match tcp[12] {
+        0x50 => 20,
+        0x80 if tcp.len() > WITH_TIMESTAMPS && tcp[20..24] == TIMESTAMPS => WITH_TIMESTAMPS,
+        _ => return None,
+    };
+    let flags = tcp[TCP_FLAGS];
+    let seq = u32::from_be_bytes(tcp[TCP_SEQ..TCP_SEQ + 4].try_into().ok()?);
+    (flags & !flag::PSH == flag::ACK).then_some((length, seq, flags & flag::PSH != 0))
+}
+
+/// Header length of a UDP datagram that may be joined. A cut computes checksums, so a datagram without one may not.
+fn udp(inner: &[u8]) -> Option<usize> {
+    let udp = Some(inner).filter(|udp| udp.len() > UDP_HEADER)?;
+    let word = |at: usize| usize::from(u16::from_be_bytes([udp[at], udp[at + 1]]));
+    (word(UDP_LENGTH) == udp.len() && word(UDP_CHECKSUM) != 0).then_some(UDP_HEADER)
+}
+
+/// Packets of one connection or flow that form a large packet.
 #[derive(Clone, Copy)]
 pub struct Join {
     first: Segment,
-    /// Number of segments.
+    /// Number of packets.
     number: usize,
     /// Size of the large packet, bytes.
     size: usize,
-    /// The last segment ends the packet: it is short, or has the PSH flag.
+    /// The last packet ends the large one: it is short, or has the PSH flag.
     ended: bool,
     push: bool,
 }
 
 impl Join {
-    /// Begins with a segment; `None` if it cannot be joined with another.
+    /// Begins with a packet; `None` if it cannot be joined with another.
     pub fn new(first: &[u8]) -> Option<Join> {
         let segment = Segment::read(first)?;
         Some(Join { first: segment, number: 1, size: first.len(), ended: segment.push, push: segment.push })
     }
 
-    /// Adds the next segment, if it continues the packet; `first` is the packet of [`Join::new`]. False: unchanged.
+    /// Adds the next packet, if it continues the large one; `first` is the packet of [`Join::new`]. False: unchanged.
     pub fn add(&mut self, first: &[u8], next: &[u8]) -> bool {
         if self.ended {
             return false;
         }
         let Some(segment) = Segment::read(next) else { return false };
-        let expected = self.first.seq.wrapping_add((self.size - self.first.headers) as u32);
-        let continues = segment.seq == expected
+        let expected = match self.first.transport {
+            Transport::Tcp => self.first.seq.wrapping_add((self.size - self.first.headers) as u32),
+            Transport::Udp => 0,
+        };
+        let continues = segment.transport == self.first.transport
+            && segment.seq == expected
             && segment.payload <= self.first.payload
             && self.size + segment.payload <= MOST_BYTES
             && segment.headers == self.first.headers
             && self.has_same_headers(first, next);
-        // The first segment is checked as soon as there is a second one.
+        // The first packet is checked as soon as there is a second one.
         let valid = || (self.number > 1 || self.first.is_valid(first)) && segment.is_valid(next);
         if !continues || !valid() {
             return false;
@@ -134,17 +187,22 @@ impl Join {
             same(0, 4) && same(6, 40)
         };
         let at = self.first.ip;
-        let tcp = [(0, TCP_SEQ), (TCP_SEQ + 4, TCP_FLAGS), (TCP_FLAGS + 1, TCP_CHECKSUM)];
-        ip && tcp.iter().all(|(from, to)| same(at + from, at + to))
-            && same(at + TCP_CHECKSUM + 2, self.first.headers)
+        ip && match self.first.transport {
+            Transport::Tcp => {
+                let tcp = [(0, TCP_SEQ), (TCP_SEQ + 4, TCP_FLAGS), (TCP_FLAGS + 1, TCP_CHECKSUM)];
+                tcp.iter().all(|(from, to)| same(at + from, at + to))
+                    && same(at + TCP_CHECKSUM + 2, self.first.headers)
+            }
+            Transport::Udp => same(at, at + UDP_LENGTH),
+        }
     }
 
-    /// Number of segments.
+    /// Number of packets.
     pub fn number(&self) -> usize {
         self.number
     }
 
-    /// Whether no segment can follow.
+    /// Whether no packet can follow.
     pub fn is_ended(&self) -> bool {
         self.ended
     }
@@ -154,36 +212,44 @@ impl Join {
         self.first.version
     }
 
+    /// Transport protocol.
+    pub fn transport(&self) -> Transport {
+        self.first.transport
+    }
+
     /// Length of the IP header, and of both headers, bytes.
     pub fn header_lengths(&self) -> (usize, usize) {
         (self.first.ip, self.first.headers)
     }
 
-    /// Payload bytes of each segment but the last one, which may have fewer.
+    /// Payload bytes of each packet but the last one, which may have fewer.
     pub fn piece(&self) -> usize {
         self.first.payload
     }
 
-    /// Writes the headers of the large packet over those of `first`, in `headers`. The TCP checksum is the sum of the
-    /// pseudo header, which the receiver completes ([`super::offload::complete`]).
+    /// Writes the headers of the large packet over those of `first`, in `headers`. The transport checksum is the sum of
+    /// the pseudo header, which the receiver completes ([`super::offload::complete`]).
     pub fn write_headers(&self, first: &[u8], headers: &mut [u8; MOST_HEADERS]) {
         let (ip, length) = self.header_lengths();
         headers[..length].copy_from_slice(&first[..length]);
         // The length field counts the payload behind these bytes.
         lengthen(&mut headers[..ip], self.first.version, 0, self.size);
-        let tcp = &mut headers[ip..length];
-        if self.push {
-            tcp[TCP_FLAGS] |= flag::PSH;
+        let inner = &mut headers[ip..length];
+        match self.first.transport {
+            Transport::Tcp if self.push => inner[TCP_FLAGS] |= flag::PSH,
+            Transport::Tcp => {}
+            Transport::Udp => {
+                let length = (self.size - ip) as u16;
+                inner[UDP_LENGTH..UDP_LENGTH + 2].copy_from_slice(&length.to_be_bytes());
+            }
         }
-        let sum = !self.first.pseudo(self.size - ip).finish();
-        tcp[TCP_CHECKSUM..TCP_CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
+        let (sum, field) = (!self.first.pseudo(self.size - ip).finish(), self.first.transport.checksum());
+        inner[field..field + 2].copy_from_slice(&sum.to_be_bytes());
     }
 }
 
 /// Upper limit of the length of both headers.
 pub const MOST_HEADERS: usize = 40 + WITH_TIMESTAMPS;
-/// Offset of the checksum in a TCP header.
-pub const CHECKSUM: usize = TCP_CHECKSUM;
 
 #[cfg(test)]
 mod tests {
@@ -211,11 +277,47 @@ mod tests {
         let (ip, size) = (packet.len(), packet.len() + inner.len());
         packet.extend(inner);
         lengthen(&mut packet[..], if six { 6 } else { 4 }, 0, size);
-        let head = IpHead::read(&packet, 0).unwrap();
-        let sum = Sum::ZERO.and_pseudo(head.source, head.destination, TCP, (size - ip) as u32);
-        let sum = sum.and(&packet[ip..]).finish();
-        packet[ip + TCP_CHECKSUM..ip + TCP_CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
+        seal(&mut packet, ip);
         packet
+    }
+
+    /// A datagram with valid checksums.
+    fn datagram(six: bool, id: u16, payload: &[u8]) -> Vec<u8> {
+        let mut packet = segment(six, false, false, id, 0, &[]);
+        let ip = packet.len() - 20;
+        packet.truncate(ip + 4);
+        packet[if six { 6 } else { 9 }] = UDP;
+        packet.extend(((UDP_HEADER + payload.len()) as u16).to_be_bytes());
+        packet.extend([0, 0]);
+        packet.extend(payload);
+        let size = packet.len();
+        lengthen(&mut packet, if six { 6 } else { 4 }, 0, size);
+        seal(&mut packet, ip);
+        packet
+    }
+
+    /// Sets the transport checksum of a packet with an IP header of `ip` bytes.
+    fn seal(packet: &mut [u8], ip: usize) {
+        let head = IpHead::read(packet, 0).unwrap();
+        let field = ip + if head.protocol == TCP { TCP_CHECKSUM } else { UDP_CHECKSUM };
+        packet[field..field + 2].fill(0);
+        let length = (packet.len() - ip) as u32;
+        let sum = Sum::ZERO.and_pseudo(head.source, head.destination, head.protocol, length);
+        let sum = match sum.and(&packet[ip..]).finish() {
+            0 if head.protocol == UDP => 0xffff,
+            sum => sum,
+        };
+        packet[field..field + 2].copy_from_slice(&sum.to_be_bytes());
+    }
+
+    /// Consecutive datagrams of `piece` bytes, the last one of `last`.
+    fn datagrams(six: bool, number: usize, piece: usize, last: usize) -> Vec<Vec<u8>> {
+        let one = |i: usize| {
+            let length = if i + 1 == number { last } else { piece };
+            let data: Vec<u8> = (0..length).map(|k| (k * 7 + i * 31) as u8).collect();
+            datagram(six, 0xfffeu16.wrapping_add(i as u16), &data)
+        };
+        (0..number).map(one).collect()
     }
 
     /// Consecutive segments of `piece` bytes, the last one of `last`.
@@ -266,8 +368,39 @@ mod tests {
             prop_assert_eq!(cut(&whole, 0, piece).unwrap(), before);
             // A receiver that completes the checksum gets a valid packet.
             let mut whole = whole;
-            prop_assert!(complete(&mut whole, joined.header_lengths().0, CHECKSUM));
+            prop_assert!(complete(&mut whole, joined.header_lengths().0, TCP_CHECKSUM));
             prop_assert!(Segment::read(&whole).unwrap().is_valid(&whole));
+        }
+
+        /// Joined datagrams are one valid packet, and cut again they are the same octets.
+        #[test]
+        fn cutting_joined_datagrams_gives_the_datagrams(
+            six: bool,
+            number in 2usize..9,
+            (piece, last) in (1usize..1600).prop_flat_map(|piece| (Just(piece), 1..=piece)),
+        ) {
+            let before = datagrams(six, number, piece, last);
+            let (joined, whole) = join(&before).unwrap();
+            prop_assert_eq!((joined.number(), joined.piece()), (number, piece));
+            prop_assert_eq!(joined.is_ended(), last < piece);
+            prop_assert_eq!(cut(&whole, 0, piece).unwrap(), before);
+            let mut whole = whole;
+            prop_assert!(complete(&mut whole, joined.header_lengths().0, UDP_CHECKSUM));
+            prop_assert!(Segment::read(&whole).unwrap().is_valid(&whole));
+        }
+
+        /// A wrong bit anywhere keeps a datagram out.
+        #[test]
+        fn no_error_of_a_datagram_is_covered_up(
+            (six, second) in any::<(bool, bool)>(),
+            piece in 1usize..60,
+            at in 0usize..1000,
+        ) {
+            let mut both = datagrams(six, 2, piece, piece);
+            let wrong = &mut both[usize::from(second)];
+            let at = at % (wrong.len() * 8);
+            wrong[at / 8] ^= 1 << (at % 8);
+            prop_assert!(join(&both).is_none());
         }
 
         /// A large packet that is cut can be joined to the same octets.
@@ -282,7 +415,7 @@ mod tests {
             let pieces = cut(&before, 0, piece).unwrap();
             let (joined, mut whole) = join(&pieces).unwrap();
             if joined.number() > 1 {
-                complete(&mut whole, joined.header_lengths().0, CHECKSUM);
+                complete(&mut whole, joined.header_lengths().0, TCP_CHECKSUM);
                 prop_assert_eq!(whole, before);
             }
         }
@@ -354,5 +487,33 @@ mod tests {
         assert!(join(&segments(false, false, false, 45, 1460, 1460)).is_none());
         assert!(join(&segments(false, false, false, 44, 1460, 1460)).is_some());
         assert!(Join::new(&segment(false, true, false, 0, 0, &[])).is_none(), "an ACK without data");
+    }
+
+    /// What a datagram must not have, or must have in common with the one before it.
+    #[test]
+    fn other_datagrams_stay_apart() {
+        let both = datagrams(false, 2, 100, 100);
+        assert!(join(&both).is_some());
+        let change = |i: usize, at: usize, value: u8| {
+            let mut both = both.clone();
+            both[i][at] = value;
+            let size = both[i].len();
+            lengthen(&mut both[i], 4, 0, size);
+            seal(&mut both[i], 20);
+            join(&both).is_none()
+        };
+        assert!(change(1, 21, 0) && change(1, 23, 0), "ports");
+        assert!(change(1, 15, 9) && change(1, 19, 9), "addresses");
+        assert!(change(1, 1, 3) && change(1, 8, 63) && change(1, 5, 0), "ECN, TTL, identification");
+        assert!(change(1, 25, 9), "length");
+        // A cut would write a checksum where there was none.
+        let mut without = both.clone();
+        without.iter_mut().for_each(|packet| packet[26..28].fill(0));
+        assert!(join(&without).is_none());
+        assert!(join(&datagrams(false, 2, 100, 101)).is_none());
+        assert!(Join::new(&datagram(false, 0, &[])).is_none(), "no data");
+        // A datagram does not continue a segment.
+        let mixed = [segment(false, false, false, 7, 0, &[1; 50]), datagram(false, 8, &[1; 50])];
+        assert!(join(&mixed).is_none());
     }
 }

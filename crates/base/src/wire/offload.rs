@@ -14,11 +14,11 @@ pub(super) const TCP_FLAGS: usize = 13;
 /// Offset of the checksum in a TCP header.
 pub(super) const TCP_CHECKSUM: usize = 16;
 /// Offset of the length in a UDP header.
-const UDP_LENGTH: usize = 4;
+pub(super) const UDP_LENGTH: usize = 4;
 /// Offset of the checksum in a UDP header.
-const UDP_CHECKSUM: usize = 6;
+pub(super) const UDP_CHECKSUM: usize = 6;
 /// Length of a UDP header, bytes.
-const UDP_HEADER: usize = 8;
+pub(super) const UDP_HEADER: usize = 8;
 
 /// Position in a large packet that is cut into wire packets, one after the other.
 #[derive(Clone, Copy, Debug)]

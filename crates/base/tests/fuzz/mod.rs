@@ -3,7 +3,7 @@
 
 use base::wire::frame::{Framing, is_between_neighbours};
 use base::wire::hdlc::{self, Deframed, Deframer, FrameError};
-use base::wire::join::{CHECKSUM, Join, MOST_HEADERS};
+use base::wire::join::{Join, MOST_HEADERS};
 use base::wire::{self, offload};
 
 /// Frames, framing errors and plain text, joined.
@@ -78,6 +78,6 @@ fn join(packets: &[&[u8]]) {
     let mut whole = headers[..length].to_vec();
     packets[..number].iter().for_each(|packet| whole.extend(&packet[length..]));
     assert_eq!(offload::cut(&whole, 0, joined.piece()).expect("a large packet"), &packets[..number]);
-    assert!(offload::complete(&mut whole, ip, CHECKSUM));
+    assert!(offload::complete(&mut whole, ip, joined.transport().checksum()));
     assert_eq!(wire::read(&whole).map(|digest| digest.size as usize), Ok(whole.len()));
 }

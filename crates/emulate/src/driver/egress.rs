@@ -1,10 +1,10 @@
-//! Departures of one device (`Batch`): on a fast path, consecutive segments that are due at one wake-up leave as one
-//! large packet.
+//! Departures of one device (`Batch`): on a fast path, consecutive TCP segments or UDP datagrams that are due at one
+//! wake-up leave as one large packet.
 //!
 //! A batch never waits: it is written when the driver has passed all events that are due. A stack acknowledges a large
 //! packet once, so slower paths deliver every segment by itself (`PacketRate`).
 
-use base::wire::join::Join;
+use base::wire::join::{Join, Transport};
 use base::{Span, Time};
 use host::Departure;
 use netns::device::Device;
@@ -50,14 +50,26 @@ pub(super) struct Leaving {
 }
 
 /// Segments that leave by one device and are not written yet.
-#[derive(Default)]
 pub(super) struct Batch {
+    /// The device takes large UDP packets.
+    udp: bool,
     rate: PacketRate,
     join: Option<Join>,
     segments: Vec<Leaving>,
 }
 
 impl Batch {
+    /// An empty batch of a device.
+    pub(super) fn new(device: &Device) -> Batch {
+        let udp = device.joins(Transport::Udp);
+        Batch { udp, rate: PacketRate::default(), join: None, segments: Vec::new() }
+    }
+
+    /// Due time of the last segment; zero without segments.
+    pub(super) fn due(&self) -> Time {
+        self.segments.last().map_or(Time::ZERO, |leaving| leaving.departure.due)
+    }
+
     /// Whether segments wait.
     pub(super) fn is_open(&self) -> bool {
         !self.segments.is_empty()
@@ -79,7 +91,8 @@ impl Batch {
                 }
             }
             _ => {
-                self.join = Join::new(&leaving.departure.bytes).filter(|join| !join.is_ended());
+                let fits = |join: &Join| !join.is_ended() && (self.udp || join.transport() == Transport::Tcp);
+                self.join = Join::new(&leaving.departure.bytes).filter(fits);
                 if self.join.is_none() {
                     return Some(leaving);
                 }

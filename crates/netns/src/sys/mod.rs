@@ -4,6 +4,7 @@
 //! Each function performs one operation with memory that it owns.
 #![allow(unsafe_code, reason = "calls that no safe interface of ours covers; each says why it is sound")]
 
+mod direct;
 pub mod link;
 pub mod packet;
 pub mod process;

@@ -1,11 +1,11 @@
 //! TUN devices: creation, segmentation offload, reading and writing of packets with their open offloads.
 
 use super::vnet::{self, Offloads};
-use super::{check, request};
-use base::wire::join::{Join, MOST_HEADERS};
+use super::{check, direct, request};
+use base::wire::join::{Join, MOST_HEADERS, Transport};
 use base::wire::offload::{self, Cutter};
 use std::fs::File;
-use std::io::{self, IoSlice, Read as _, Write as _};
+use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, RawFd};
 
 /// Size of a read buffer, bytes; larger than any packet.
@@ -33,19 +33,21 @@ struct Large {
     small: Vec<u8>,
     /// Segments that are not delivered yet.
     cutter: Option<Cutter>,
+    /// The kernel has segmentation of UDP.
+    udp: bool,
 }
 
 /// Creates a TUN device in the calling thread's namespace; the device exists as long as the file. With `offload` the
-/// stack hands over large TCP packets and UDP datagrams, and takes large TCP packets, if the kernel can.
+/// stack hands over and takes large TCP packets and UDP datagrams, if the kernel can.
 pub fn open(name: &str, offload: bool) -> io::Result<Tun> {
     let plain = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
     let with_header = plain | libc::IFF_VNET_HDR as libc::c_short;
     if offload {
-        let opened = attach(name, with_header).and_then(|file| set_offload(&file).map(|()| file));
+        let opened = attach(name, with_header).and_then(|file| set_offload(&file).map(|udp| (file, udp)));
         // A kernel without these offloads gives a plain device.
-        if let Ok(file) = opened {
-            let large =
-                Large { buffer: vec![0; BUFFER], length: 0, small: vnet::NONE.to_vec(), cutter: None };
+        if let Ok((file, udp)) = opened {
+            let (buffer, small) = (vec![0; BUFFER], vnet::NONE.to_vec());
+            let large = Large { buffer, length: 0, small, cutter: None, udp };
             return Ok(Tun { file, offload: Some(large) });
         }
     }
@@ -63,8 +65,8 @@ fn attach(name: &str, flags: libc::c_short) -> io::Result<File> {
     Ok(file)
 }
 
-/// Lets the stack leave checksums and segmentation to the reader of the device.
-fn set_offload(file: &File) -> io::Result<()> {
+/// Lets the stack leave checksums and segmentation to the reader of the device; returns whether that includes UDP.
+fn set_offload(file: &File) -> io::Result<bool> {
     let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
     let udp = libc::TUN_F_USO4 | libc::TUN_F_USO6;
     let set = |flags: libc::c_uint| {
@@ -72,13 +74,18 @@ fn set_offload(file: &File) -> io::Result<()> {
         check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD as _, libc::c_ulong::from(flags)) })
     };
     // Linux has segmentation of UDP at TUN devices since version 6.2.
-    set(tcp | udp).or_else(|_| set(tcp))
+    set(tcp | udp).map(|()| true).or_else(|_| set(tcp).map(|()| false))
 }
 
 impl Tun {
     /// Whether segmentation offload is on.
     pub fn offloads(&self) -> bool {
         self.offload.is_some()
+    }
+
+    /// Whether packets of this protocol may be written joined.
+    pub fn joins(&self, transport: Transport) -> bool {
+        self.offload.as_ref().is_some_and(|large| transport == Transport::Tcp || large.udp)
     }
 
     /// Whether segments of the last packet are left, which [`Tun::read`] delivers without a system call.
@@ -88,12 +95,12 @@ impl Tun {
 
     /// Reads a packet and returns its length. A large packet is delivered segment by segment, with complete checksums.
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let Tun { file, offload: Some(large) } = self else { return self.file.read(into) };
+        let Tun { file, offload: Some(large) } = self else { return direct::read(&self.file, into) };
         loop {
             if let Some(length) = large.next(into) {
                 return Ok(length);
             }
-            large.length = file.read(&mut large.buffer)?;
+            large.length = direct::read(file, &mut large.buffer)?;
             let read = large.buffer.get_mut(..large.length).unwrap_or_default();
             let Some((head, packet)) = read.split_first_chunk_mut() else { continue };
             let Offloads { checksum, piece } = vnet::read(*head);
@@ -112,13 +119,13 @@ impl Tun {
 
     /// Writes a packet.
     pub fn write(&mut self, packet: &[u8]) -> io::Result<()> {
-        let Some(large) = &mut self.offload else { return self.file.write(packet).map(drop) };
+        let Some(large) = &mut self.offload else { return direct::write(&self.file, packet) };
         if packet.len() <= SMALL {
             large.small.truncate(vnet::LENGTH);
             large.small.extend(packet);
-            return self.file.write(&large.small).map(drop);
+            return direct::write(&self.file, &large.small);
         }
-        self.file.write_vectored(&[IoSlice::new(&vnet::NONE), IoSlice::new(packet)]).map(drop)
+        direct::write_vectored(&self.file, &[IoSlice::new(&vnet::NONE), IoSlice::new(packet)])
     }
 
     /// Writes the segments of `join` as one large packet.
@@ -140,7 +147,7 @@ impl Tun {
             *part = IoSlice::new(payload);
             number += 1;
         }
-        self.file.write_vectored(&parts[..number]).map(drop)
+        direct::write_vectored(&self.file, &parts[..number])
     }
 }
 

@@ -1,7 +1,7 @@
 //! Header of a packet with open offloads (`struct virtio_net_hdr`): it precedes each frame of a packet socket and each
 //! packet of a TUN device, in both directions.
 
-use base::wire::join::{CHECKSUM, Join};
+use base::wire::join::{Join, Transport};
 
 /// Length of the header.
 pub(super) const LENGTH: usize = 10;
@@ -12,6 +12,7 @@ const NEEDS_CHECKSUM: u8 = 1;
 /// Kinds of large packets.
 const LARGE_TCP4: u8 = 1;
 const LARGE_TCP6: u8 = 4;
+const LARGE_UDP: u8 = 5;
 
 /// Offloads that the kernel left to the receiver.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -31,13 +32,17 @@ pub(super) fn read(head: [u8; LENGTH]) -> Offloads {
     }
 }
 
-/// Header of a large TCP packet.
+/// Header of a large TCP or UDP packet.
 pub(super) fn large(join: &Join) -> [u8; LENGTH] {
     let mut head = NONE;
     let (ip, headers) = join.header_lengths();
     head[0] = NEEDS_CHECKSUM;
-    head[1] = if join.version() == 4 { LARGE_TCP4 } else { LARGE_TCP6 };
-    for (at, number) in [(2, headers), (4, join.piece()), (6, ip), (8, CHECKSUM)] {
+    head[1] = match (join.transport(), join.version()) {
+        (Transport::Udp, _) => LARGE_UDP,
+        (Transport::Tcp, 4) => LARGE_TCP4,
+        (Transport::Tcp, _) => LARGE_TCP6,
+    };
+    for (at, number) in [(2, headers), (4, join.piece()), (6, ip), (8, join.transport().checksum())] {
         head[at..at + 2].copy_from_slice(&(number as u16).to_ne_bytes());
     }
     head
