@@ -2,6 +2,7 @@
 //! not), and choice of the best method.
 
 use super::lateness::Histogram;
+use super::wake_up::WakeUpLatency;
 use base::Span;
 use netns::sys::{self, PollSet};
 use std::os::fd::AsRawFd as _;
@@ -109,11 +110,17 @@ fn tried(method: WaitMethod) -> Option<LatenessTrial> {
     let timer = sys::timer().ok()?;
     let mut waiting = PollSet::new([timer.as_raw_fd()].into_iter());
     let mut late = Histogram::default();
+    let mut latency = WakeUpLatency::default();
     let mut due = sys::monotonic() + EVERY;
     for i in 0..WAKES {
-        sys::set_timer(&timer, due.saturating_sub(method.spin.as_nanos())).ok()?;
+        // As the driver does.
+        let leads = method.realtime && method.spin.is_zero();
+        let lead = if leads { latency.lead(Span::from_nanos(EVERY)) } else { method.spin };
+        let armed = due.saturating_sub(lead.as_nanos());
+        sys::set_timer(&timer, armed).ok()?;
         waiting.wait().ok()?;
         let mut now = sys::monotonic();
+        latency.add(Span::from_nanos(now.saturating_sub(armed)));
         while now < due {
             now = sys::monotonic();
         }

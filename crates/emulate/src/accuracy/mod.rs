@@ -5,3 +5,5 @@ pub mod calibrate;
 pub mod lateness;
 pub mod live;
 pub mod overhead;
+#[cfg(target_os = "linux")]
+pub(crate) mod wake_up;

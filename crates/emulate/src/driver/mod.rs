@@ -15,16 +15,14 @@ mod egress;
 pub mod self_check;
 #[cfg(target_os = "linux")]
 pub mod trigger_socket;
-#[cfg(target_os = "linux")]
-mod wake_up;
 
 use self::cpu_budget::CpuBudget;
 use self::egress::{Batch, HOLD, Leaving};
 use self::self_check::ModelPort;
 use self::trigger_socket::TriggerListener;
-use self::wake_up::WakeUpLatency;
 use crate::accuracy::lateness::Timing;
 use crate::accuracy::live::Live;
+use crate::accuracy::wake_up::WakeUpLatency;
 use base::{Span, Time};
 use host::{FlowPort, FramePort, NodePort, PacketPort};
 use lab::capture::ports::{Capture, PacketMeta};

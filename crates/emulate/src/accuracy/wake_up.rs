@@ -1,4 +1,4 @@
-//! Wake-up latency of the driver's timer (`WakeUpLatency`): its timer is set early by the least latency of the last
+//! Wake-up latency of a timer (`WakeUpLatency`): the driver sets its timer early by the least latency of the last
 //! wake-ups.
 //!
 //! A wake-up is seldom quicker than the quickest of the last ones. So a sleep ends nearer to its due time, and hardly
@@ -15,21 +15,21 @@ const LONG: u64 = 10;
 
 /// Latencies of the last wake-ups.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct WakeUpLatency {
+pub(crate) struct WakeUpLatency {
     last: [Span; SAMPLES],
     number: usize,
 }
 
 impl WakeUpLatency {
     /// Adds the latency of a wake-up.
-    pub(super) fn add(&mut self, latency: Span) {
+    pub(crate) fn add(&mut self, latency: Span) {
         self.last[self.number % SAMPLES] = latency;
         self.number += 1;
     }
 
     /// Time by which the timer of a sleep of this length is set early; zero for a short one, and before the first
     /// [`SAMPLES`] wake-ups.
-    pub(super) fn lead(&self, sleep: Span) -> Span {
+    pub(crate) fn lead(&self, sleep: Span) -> Span {
         if self.number < SAMPLES {
             return Span::ZERO;
         }
