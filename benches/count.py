@@ -4,7 +4,7 @@
     benches/count.py [--program target/release/williwaw-bench] [--cache] [CASE ...]
 
 Each case runs twice under callgrind, for two lengths of simulated time; the difference leaves out the reading of the
-scenario and the building of the network. With --cache cachegrind simulates a second-level cache of 2 MB in place of
+scenario and the building of the network. The cases gprs and gprs-empty (one segment) have numbers of repetitions in place of lengths; each builds its network. With --cache cachegrind simulates a second-level cache of 2 MB in place of
 its last-level cache, and counts its misses and those of the first level.
 """
 
@@ -19,6 +19,8 @@ LENGTHS = {
     "dumbbell": (2, 6),
     "sack": (10, 40),
     "linux": (10, 40),
+    "gprs": (20, 60),
+    "gprs-empty": (20, 60),
     "channel": (4, 8),
     "growth-1": (100, 400),
     "growth-10": (20, 60),

@@ -1,11 +1,11 @@
 //! Benchmark of instructions per packet and per data segment: one run of a case under callgrind, `count CASE
-//! SECONDS`.
+//! SECONDS`. The cases `gprs` and `gprs-empty` (one segment) have repetitions in place of seconds.
 //!
 //! Prints packet hops and data segments. `benches/count.py` takes the difference of runs of two lengths, so
 //! that scenario reading and network construction do not count.
 
 use crate::dumbbell::{model, run_untimed, totals};
-use crate::say;
+use crate::{gprs, say};
 use scenario::{Model, NoFiles, read};
 
 /// Scenario of a download; `OPTIONS` is replaced.
@@ -57,6 +57,12 @@ fn scenario(case: &str, seconds: u32) -> Option<Model> {
 
 /// Runs the case; false if the arguments do not name one.
 pub(crate) fn measure(case: &str, seconds: &str) -> bool {
+    if let Some(empty) = ["gprs", "gprs-empty"].iter().position(|name| *name == case) {
+        let Ok(repetitions) = seconds.parse() else { return false };
+        let (hops, segments) = gprs::count(empty == 1, repetitions);
+        say(&format!("hops {hops} segments {segments}"));
+        return true;
+    }
     let Some(model) = seconds.parse().ok().and_then(|seconds| scenario(case, seconds)) else { return false };
     let world = run_untimed(&model);
     let t = totals(&world);

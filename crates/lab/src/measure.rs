@@ -261,6 +261,9 @@ impl Counted<'_> {
 
     /// Sum over both ends of a counter that one protocol defines.
     pub(crate) fn named(&self, metric: Metric) -> Option<f64> {
+        if self.from.named.is_empty() && self.to.named.is_empty() {
+            return None;
+        }
         let ends = self.from.named.iter().chain(&self.to.named);
         ends.filter(|(name, _)| *name == metric.name()).map(|(_, value)| *value).reduce(|a, b| a + b)
     }

@@ -24,7 +24,11 @@ pub fn populations(
     flows: &[FlowMeasures],
     limit: Time,
 ) -> Vec<(String, FlowMeasures)> {
-    let (mut all, columns) = (Vec::new(), columns());
+    let mut all = Vec::new();
+    if model.systems.is_empty() {
+        return all;
+    }
+    let columns = columns();
     for (system, id) in model.systems.iter().zip(&world.systems) {
         let Some(element) = world.network.element::<Cells>(*id) else { continue };
         let lasted = limit.min(world.network.now()).since(Time::ZERO);
