@@ -2,7 +2,7 @@
 //! number, and passes packets whose end is known to the writer.
 
 use super::numbers::{ByElement, Numbers};
-use super::{Body, Capture, Glimpse, PortCrossing, Sent, TTL, Verdict, inner, mark};
+use super::{Body, Capture, Glimpse, PortCrossing, Sent, TTL, Verdict, foresight, inner, mark};
 use ::capture::segment::{self, End, IpFields};
 use ::capture::{Prepared, Tap};
 use base::Time;
@@ -53,8 +53,8 @@ pub(super) struct Collector<'m, 'a> {
     link_taps: ByElement,
     taps: Vec<Tap>,
     hosts: usize,
-    /// Verdicts on retransmissions in the order of sending, for each direction of each flow.
-    verdicts: Vec<std::vec::IntoIter<Verdict>>,
+    /// Number of retransmissions so far, for each direction of each flow.
+    resent: Vec<u32>,
     /// Last IP identification, for each direction of each flow.
     numbers: Vec<u16>,
     /// Packet number and cause of transmission of the next packet that a host sends.
@@ -63,7 +63,7 @@ pub(super) struct Collector<'m, 'a> {
     again: usize,
     /// Whether the listening end has received data, for each flow.
     got_data: Vec<bool>,
-    windows: Windows,
+    pub(super) windows: Windows,
     framing: Option<Framing>,
     /// Whether routers may fragment the packets, for each direction of each flow.
     divisible: Vec<bool>,
@@ -74,14 +74,8 @@ pub(super) struct Collector<'m, 'a> {
 }
 
 impl<'m, 'a> Collector<'m, 'a> {
-    /// A collector with the taps of the model and no packets. `verdicts` are those on retransmissions, for each
-    /// direction of each flow.
-    pub(super) fn new(
-        model: &'m Model,
-        world: &World,
-        framing: Option<Framing>,
-        verdicts: Vec<Vec<Verdict>>,
-    ) -> Self {
+    /// A collector with the taps of the model and no packets.
+    pub(super) fn new(model: &'m Model, world: &World, framing: Option<Framing>) -> Self {
         let mut taps = Vec::new();
         let link = super::link(framing);
         let tap = |name: String, description: String| Tap { link, snap: 0, name, description };
@@ -129,7 +123,7 @@ impl<'m, 'a> Collector<'m, 'a> {
             link_taps,
             taps,
             hosts,
-            verdicts: verdicts.into_iter().map(Vec::into_iter).collect(),
+            resent: vec![0; 2 * model.flows.len()],
             numbers: vec![0; 2 * model.flows.len()],
             cause: None,
             again: 0,
@@ -230,6 +224,7 @@ impl<'m, 'a> Collector<'m, 'a> {
             let body = match (&sighting.sent, &sighting.encoded) {
                 (Some(segment), _) => {
                     self.windows.note(ledger, segment.window);
+                    self.windows.elsewhere |= ledger != head.ledger();
                     let mut segment = *segment;
                     if self.one_way[flow] {
                         self.complete_for_the_wire(flow, head, &mut segment);
@@ -245,9 +240,8 @@ impl<'m, 'a> Collector<'m, 'a> {
             sent.cause = cause;
             if again > 0 {
                 // The comment shows the verdict on the first of the retransmitted ranges.
-                let mut verdicts = self.verdicts.get_mut(ledger).into_iter().flatten().take(again);
-                sent.verdict = verdicts.next();
-                verdicts.for_each(drop);
+                sent.judged = Some((ledger as u32, self.resent[ledger]));
+                self.resent[ledger] += again as u32;
             }
             self.packets.push_back(sent);
             packet
@@ -328,7 +322,11 @@ impl<'m, 'a> Collector<'m, 'a> {
                 // A packet of a real stack, whose packet port follows the connection and records `DataSent`.
                 Some(sent) => {
                     let ledger = self.windows.ledgers.get(source).filter(|_| cause == Cause::Resent);
-                    sent.verdict = ledger.and_then(|ledger| self.verdicts.get_mut(ledger as usize)?.next());
+                    sent.judged = ledger.and_then(|ledger| {
+                        let resent = self.resent.get_mut(ledger as usize)?;
+                        *resent += 1;
+                        Some((ledger, *resent - 1))
+                    });
                     sent.cause = Some(cause);
                 }
                 None => {
@@ -402,13 +400,19 @@ impl<'m, 'a> Collector<'m, 'a> {
     }
 
     /// Passes sightings before `now` (or all) to `give` in time order, up to the first packet whose end is
-    /// unknown, and discards finished packets from memory. Returns false if an event named a packet already
+    /// unknown, and discards finished packets from memory. `judge` gives the verdict on a retransmission, by direction
+    /// and number. Returns false if an event named a packet already
     /// written: its comment is wrong.
     ///
     /// # Errors
     ///
     /// Errors of `give`.
-    pub(super) fn give_out(&mut self, now: Option<Time>, give: &mut Give<'_, 'a>) -> io::Result<bool> {
+    pub(super) fn give_out(
+        &mut self,
+        now: Option<Time>,
+        judge: &mut dyn FnMut(u32, u32) -> Option<Verdict>,
+        give: &mut Give<'_, 'a>,
+    ) -> io::Result<bool> {
         let key = |g: &Glimpse<'_>| (g.t, g.order);
         if !self.glimpses.is_sorted_by_key(key) {
             self.glimpses.sort_by_key(key);
@@ -418,6 +422,9 @@ impl<'m, 'a> Collector<'m, 'a> {
             let Some(sent) = self.packets.get_mut((glimpse.packet - self.first) as usize) else { break };
             if now.is_some_and(|now| glimpse.t >= now || !sent.ended) {
                 break;
+            }
+            if let Some((ledger, number)) = sent.judged.take() {
+                sent.verdict = judge(ledger, number);
             }
             give(glimpse, sent, &mut self.spare)?;
             sent.shown -= 1;
@@ -442,9 +449,21 @@ impl<'m, 'a> Collector<'m, 'a> {
         Ok(!self.late)
     }
 
+    /// Discards blocks of packets that are not yet written at all taps, so that they are encoded anew.
+    pub(super) fn discard_blocks(&mut self) {
+        self.spare
+            .extend(self.packets.iter_mut().filter_map(|sent| sent.ready.take()).map(|(_, block)| block));
+    }
+
     /// Sorts all sightings by time and adds the radio taps.
     pub(super) fn finish(mut self, model: &Model, world: &World) -> Capture<'a> {
         self.glimpses.sort_by_key(|g| (g.t, g.order));
+        let verdicts = foresight::verdicts(world);
+        for sent in &mut self.packets {
+            let judged = sent.judged.take();
+            sent.verdict = judged
+                .and_then(|(ledger, number)| verdicts.get(ledger as usize)?.get(number as usize).copied());
+        }
         let ends = self.windows.ends(model);
         let mut capture = Capture {
             first_radio: self.taps.len(),
@@ -487,6 +506,10 @@ pub(super) struct Windows {
     ledgers: ByElement,
     /// Largest window, bytes, by flow and end.
     largest: Vec<[u32; 2]>,
+    /// Flows with a window that the window scale before does not hold, since the last call of [`Windows::outgrown`].
+    outgrown: Vec<usize>,
+    /// Whether a segment had the scale of another ledger than that of its window.
+    elsewhere: bool,
 }
 
 impl Windows {
@@ -494,7 +517,7 @@ impl Windows {
         let ends = world.flows.iter().flat_map(|ends| [ends.from, ends.to]);
         let mut ledgers = ByElement::default();
         ends.enumerate().for_each(|(ledger, end)| ledgers.insert(end.0, ledger as u32));
-        Windows { ledgers, largest: vec![[0; 2]; world.flows.len()] }
+        Windows { ledgers, largest: vec![[0; 2]; world.flows.len()], outgrown: Vec::new(), elsewhere: false }
     }
 
     /// Records windows up to `largest` bytes that a host advertised in packets of `ledger`.
@@ -504,7 +527,27 @@ impl Windows {
 
     fn note(&mut self, ledger: usize, window: u32) {
         let largest = &mut self.largest[ledger / 2][ledger % 2];
-        *largest = (*largest).max(window);
+        if window > *largest {
+            if segment::scale_for(window) > segment::scale_for(*largest) {
+                self.outgrown.push(ledger / 2);
+            }
+            *largest = window;
+        }
+    }
+
+    /// Takes the flows with a window that the window scale before does not hold.
+    pub(super) fn outgrown(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.outgrown)
+    }
+
+    /// Whether every segment had the scale of the ledger of its window.
+    pub(super) fn are_of_their_ledgers(&self) -> bool {
+        !self.elsewhere
+    }
+
+    /// Addresses, ports and options of the ends of a flow.
+    pub(super) fn ends_of(&self, model: &Model, flow: usize) -> [End; 2] {
+        ends(model, flow, self.largest[flow])
     }
 
     /// Addresses, ports and options of the ends of each flow.
@@ -536,8 +579,16 @@ fn is_corrupt(came: &[u8], left: &[u8], framing: Option<Framing>) -> bool {
 }
 
 /// Port of one end of a flow.
-fn port(flow: usize, side: usize) -> u16 {
+pub(super) fn port(flow: usize, side: usize) -> u16 {
     if side == 0 { OPENS + (flow % 16_384) as u16 } else { LISTENS + (flow / 16_384) as u16 }
+}
+
+/// Flow and end of a packet from its source and destination ports, the inverse of [`port`].
+pub(super) fn flow_of(from: u16, to: u16) -> Option<(usize, usize)> {
+    let side = usize::from(from < OPENS);
+    let (opens, listens) = if side == 0 { (from, to) } else { (to, from) };
+    let low = usize::from(opens.checked_sub(OPENS)?);
+    Some((low + 16_384 * usize::from(listens.checked_sub(LISTENS)?), side))
 }
 
 /// UDP datagram of a model: ports, length and checksum (RFC 768).
