@@ -94,8 +94,12 @@ fn results(scenario: &scenario::Scenario, folder: &Path) -> Result<(), Box<dyn s
         options.read(true).write(true).create(true).truncate(true).open(path.join(format!("{name}.pcapng")))
     };
     let open = create.clone();
-    let open =
-        move |_, _, tap: Option<&::capture::Tap>| Ok(Box::new(Kept(open(tap)?)) as Box<dyn CaptureFile>);
+    let open = move |cell, _, tap: Option<&::capture::Tap>| -> io::Result<Box<dyn CaptureFile>> {
+        if cell > 0 {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        Ok(Box::new(Kept(open(tap)?)))
+    };
     sweep.captures = Some(SweepCaptures::of(|_| true, open, SNAP, "captured"));
     let (rows, _) = sweep.run(None, &control).map_err(|error| format!("{error:?}"))?;
     println!("{} rows", rows.len());

@@ -125,12 +125,9 @@ impl SweepCaptures {
         let before = self.files.fetch_add(count, Ordering::Relaxed);
         let ended = Release(&self.files, count);
         let mut running = Running::new(model, repetition, Tracer::of(&stream::RECORDED), None);
-        let mut open =
-            |tap: Option<&Tap>| Ok(BufWriter::with_capacity(BUFFER, (self.open)(cell, repetition, tap)?));
-        let open = &mut open;
         // A repetition with more files than the bound is written if no other is.
         let pass = (before == 0 || before + count <= OPEN)
-            .then(|| Pass::open(model, running.world(), self.snap, &self.application, open).ok())
+            .then(|| Pass::open(self, cell, model, repetition, running.world()).ok())
             .flatten();
         let Some(pass) = pass else {
             drop(ended);
@@ -189,15 +186,18 @@ struct Pass<'m> {
 
 impl<'m> Pass<'m> {
     fn open(
+        captures: &SweepCaptures,
+        cell: u32,
         model: &'m Model,
+        repetition: u64,
         world: &World,
-        snap: u32,
-        application: &str,
-        open: &mut dyn FnMut(Option<&Tap>) -> io::Result<BufWriter<Box<dyn CaptureFile>>>,
     ) -> io::Result<Self> {
+        let mut open =
+            |tap: Option<&Tap>| Ok(BufWriter::with_capacity(BUFFER, (captures.open)(cell, repetition, tap)?));
         let verdicts = Verdicts::so_far(world);
         let ends = Collector::new(model, world, None).windows.ends(model);
-        let files = Files::open(model, world, ends, verdicts, snap, application, open)?;
+        let (snap, application) = (captures.snap, &captures.application);
+        let files = Files::open(model, world, ends, verdicts, snap, application, &mut open)?;
         Ok(Pass { model, files, rescaling: Rescaling::default(), begun: false })
     }
 
