@@ -8,6 +8,7 @@
 
 mod collector;
 mod decimal;
+mod ends;
 mod foresight;
 mod numbers;
 mod one_pass;

@@ -2,7 +2,7 @@
 //! files need from the first packet on; verdicts of a running repetition in their place.
 
 use super::Verdict;
-use super::collector::Windows;
+use super::ends::Windows;
 use base::truth::{Ledger, RetransmissionIndex};
 use scenario::Model;
 use scenario::build::World;

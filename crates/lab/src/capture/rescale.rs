@@ -5,7 +5,7 @@
 //! that a field with a larger one needs. The correction changes the field, the scale option of a SYN, and the checksum
 //! (RFC 1624). It keeps all lengths.
 
-use super::collector::flow_of;
+use super::ends::flow_of;
 use ::capture::PcapngWriter;
 use ::capture::segment::End;
 use base::wire::icmp::ICMP;
@@ -227,7 +227,7 @@ fn header(packet: &[u8], at: usize) -> Header {
 
 #[cfg(test)]
 mod tests {
-    use super::super::collector::port;
+    use super::super::ends::port;
     use super::*;
     use ::capture::segment::{self, IpFields};
     use base::Time;
