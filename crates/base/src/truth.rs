@@ -10,7 +10,7 @@
 //! retransmission; its cause is `delayed`, `ack_lost` or `ack_delayed`.
 
 use crate::time::Time;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 crate::named! {
     /// Cause of a data segment's transmission.
@@ -263,22 +263,50 @@ impl Ledger {
         let mut out = Vec::with_capacity(self.again.len());
         for (i, a) in self.again.iter().enumerate() {
             let (seq, end) = (a.copy.seq, a.copy.end);
-            let firsts = &self.first_copies[a.firsts.0 as usize..a.firsts.1 as usize];
             let near = by_seq.partition_point(|&(start, _)| start < seq.saturating_sub(longest));
             let near = by_seq[near..].iter().take_while(|&&(start, _)| start < end);
             let earlier = near.filter(|&&(_, j)| j < i).map(|&(_, j)| self.again[j].copy);
-            let reached = firsts.iter().copied().chain(earlier).filter(|c| self.has_arrived(c.ordinal));
-            let unneeded = covered(seq.max(a.acked), end, reached);
-            let spurious = unneeded.then(|| match (a.had_arrived, a.ack_born) {
-                (false, _) => SpuriousCause::Delayed,
-                (true, Some(born)) if born <= a.t => SpuriousCause::AckDelayed,
-                (true, _) => SpuriousCause::AckLost,
-            });
-            let (t, ordinal, cause) = (a.t, a.copy.ordinal, a.cause);
-            out.push(Retransmission { t, seq, end, ordinal, cause, unneeded, spurious });
+            out.push(self.judge(a, earlier));
         }
         out
     }
+
+    /// Verdict on the retransmission `index`, counted from 0, as [`Ledger::verdicts`] would give it now; `None` for one
+    /// that was not sent. `known` belongs to this ledger and indexes retransmissions of earlier calls.
+    pub fn verdict(&self, index: usize, known: &mut RetransmissionIndex) -> Option<Retransmission> {
+        let a = self.again.get(index)?;
+        for a in self.again.get(known.by_seq.len()..=index).unwrap_or_default() {
+            known.by_seq.insert((a.copy.seq, known.by_seq.len()));
+            known.longest = known.longest.max(a.copy.end - a.copy.seq);
+        }
+        let near = known.by_seq.range((a.copy.seq.saturating_sub(known.longest), 0)..(a.copy.end, 0));
+        let earlier = near.filter(|&&(_, j)| j < index).map(|&(_, j)| self.again[j].copy);
+        Some(self.judge(a, earlier))
+    }
+
+    /// Verdict on a retransmission; `earlier` are earlier retransmissions of its bytes.
+    fn judge(&self, a: &Again, earlier: impl Iterator<Item = Copy> + Clone) -> Retransmission {
+        let (seq, end) = (a.copy.seq, a.copy.end);
+        let firsts = &self.first_copies[a.firsts.0 as usize..a.firsts.1 as usize];
+        let reached = firsts.iter().copied().chain(earlier).filter(|c| self.has_arrived(c.ordinal));
+        let unneeded = covered(seq.max(a.acked), end, reached);
+        let spurious = unneeded.then(|| match (a.had_arrived, a.ack_born) {
+            (false, _) => SpuriousCause::Delayed,
+            (true, Some(born)) if born <= a.t => SpuriousCause::AckDelayed,
+            (true, _) => SpuriousCause::AckLost,
+        });
+        let (t, ordinal, cause) = (a.t, a.copy.ordinal, a.cause);
+        Retransmission { t, seq, end, ordinal, cause, unneeded, spurious }
+    }
+}
+
+/// Index of a ledger's retransmissions by their first byte, for verdicts while the run goes on.
+#[derive(Default, Debug)]
+pub struct RetransmissionIndex {
+    /// First byte, and number from 0 in the order of transmission.
+    by_seq: BTreeSet<(u64, usize)>,
+    /// Length of the longest retransmission, bytes.
+    longest: u64,
 }
 
 /// Whether the copies together contain every byte of `[seq, end)`.
@@ -298,6 +326,7 @@ fn covered(seq: u64, end: u64, copies: impl Iterator<Item = Copy> + Clone) -> bo
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn t(ms: u64) -> Time {
         Time::from_nanos(ms * 1_000_000)
@@ -387,5 +416,36 @@ mod tests {
         assert!(!l.verdicts()[0].unneeded);
         l.received(2);
         assert!(l.verdicts()[0].unneeded);
+    }
+
+    proptest! {
+        /// Verdicts in any order are those of all retransmissions at once.
+        #[test]
+        fn single_verdicts_are_those_of_all(
+            steps in proptest::collection::vec((0u8..4, 0u64..20, 1u64..5), 1..60),
+            order in proptest::collection::vec(0usize..60, 0..60),
+        ) {
+            let (mut ledger, mut next, mut ordinal) = (Ledger::default(), 0, 0);
+            for (i, (what, place, len)) in steps.into_iter().enumerate() {
+                let now = t(i as u64);
+                match what {
+                    0 => {
+                        ordinal += 1;
+                        ledger.sent(now, next, next + len, ordinal, Cause::New);
+                        next += len;
+                    }
+                    1 if place < next => {
+                        ordinal += 1;
+                        ledger.sent(now, place, (place + len).min(next), ordinal, Cause::GoBackN);
+                    }
+                    2 => ledger.received(place as u32),
+                    _ => ledger.acked(place.min(next), now),
+                }
+            }
+            let (all, mut known) = (ledger.verdicts(), RetransmissionIndex::default());
+            for index in order.into_iter().chain(0..all.len()) {
+                prop_assert_eq!(ledger.verdict(index, &mut known), all.get(index).copied());
+            }
+        }
     }
 }

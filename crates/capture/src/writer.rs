@@ -173,6 +173,11 @@ impl<W: Write> PcapngWriter<W> {
         self.out.write_all(frame.at(time_ns, tap))
     }
 
+    /// The underlying writer.
+    pub fn out(&mut self) -> &mut W {
+        &mut self.out
+    }
+
     /// Flushes and returns the underlying writer.
     ///
     /// # Errors

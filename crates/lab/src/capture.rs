@@ -8,10 +8,13 @@
 
 mod collector;
 mod decimal;
+mod ends;
 mod foresight;
 mod numbers;
+mod one_pass;
 pub mod ports;
 mod radio;
+mod rescale;
 mod stream;
 
 use crate::once::run_recorded;
@@ -26,7 +29,8 @@ use base::wire;
 use base::wire::frame::Framing;
 use base::{Span, Time};
 use collector::Collector;
-pub use foresight::{Foresight, Foresights};
+pub use foresight::Foresight;
+pub use one_pass::{CaptureFile, Captured, SweepCaptures};
 use path::ElementId;
 use scenario::Model;
 use scenario::build::World;
@@ -84,7 +88,7 @@ enum Body<'a> {
 }
 
 /// Verdict on a retransmission, as a comment states it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Verdict {
     cause: Cause,
     unneeded: bool,
@@ -108,6 +112,8 @@ struct Sent<'a> {
     cause: Option<Cause>,
     /// Verdict on a retransmission.
     verdict: Option<Verdict>,
+    /// Of a retransmission without verdict yet: direction of its flow, and its number in that direction.
+    judged: Option<(u32, u32)>,
     /// Time of arrival in the queue in which the packet waits.
     joined: Option<Time>,
     /// Total sojourn in queues.
@@ -137,6 +143,7 @@ impl<'a> Sent<'a> {
             ecn,
             cause: None,
             verdict: None,
+            judged: None,
             joined: None,
             queued: Span::ZERO,
             marked: None,
@@ -198,7 +205,7 @@ pub fn capture(model: &Model, repetition: u64) -> Capture<'static> {
 impl<'a> Capture<'a> {
     /// Builds the capture from the records of a run; times count from t = 0.
     pub fn of(model: &Model, world: &World, recorded: Recorded<'_, 'a>) -> Capture<'a> {
-        let mut collector = Collector::new(model, world, recorded.framing, foresight::verdicts(world));
+        let mut collector = Collector::new(model, world, recorded.framing);
         for crossing in recorded.crossings {
             collector.cross(crossing);
         }

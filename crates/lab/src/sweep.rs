@@ -8,7 +8,7 @@ mod unfinished;
 
 pub use self::cells::{Cells, HELD};
 use self::unfinished::{FinishedSet, UnfinishedRepetitions};
-use crate::capture::{Foresight, Foresights};
+use crate::capture::SweepCaptures;
 use crate::measure::{self, FlowMeasures};
 use crate::once::{RunOutcome, recorded_until_stopped};
 use crate::shard::ShardPart;
@@ -38,8 +38,8 @@ pub struct Sweep {
     pub header: Header,
     /// Tables of networks of cells, if a cell of the grid has any.
     pub tables: Option<Tables>,
-    /// Foresights for the captures that follow, if any do.
-    pub foresights: Option<Foresights>,
+    /// Captures that the runs write, if any are wanted.
+    pub captures: Option<SweepCaptures>,
 }
 
 /// Results of a repetition: rows of flows, and rows of each further table.
@@ -315,7 +315,7 @@ impl Sweep {
             None
         };
         let repetitions = repetitions.unwrap_or(run.repetitions);
-        Ok(Sweep { cells, repetitions, part: ShardPart::WHOLE, header, tables, foresights: None })
+        Ok(Sweep { cells, repetitions, part: ShardPart::WHOLE, header, tables, captures: None })
     }
 
     /// Restricts the sweep to a part.
@@ -567,7 +567,7 @@ impl SweepWorker<'_> {
         Ok(Some(RepRows { rows, beside }))
     }
 
-    /// Runs one repetition of models alone, and keeps its foresight if its capture follows; `None` if it was stopped.
+    /// Runs one repetition of models alone, and writes its capture if it is wanted; `None` if it was stopped.
     fn modelled(
         &self,
         cell: u32,
@@ -576,14 +576,15 @@ impl SweepWorker<'_> {
         control: &SweepControl<'_>,
     ) -> Option<RepetitionResults> {
         // Captures break ties by position.
-        let foresights = self.sweep.foresights.as_ref().filter(|_| control.shuffle_ties.is_none());
-        let foresights = foresights.filter(|foresights| foresights.wants(model, repetition));
-        let tracer = if foresights.is_some() { Tracer::of_windows() } else { Tracer::off() };
-        let ties = control.shuffle_ties;
-        let mut outcome = recorded_until_stopped(model, repetition, tracer, ties, control.stop)?;
-        if let Some(foresights) = foresights {
-            foresights.keep(cell, repetition, Foresight::of(&mut outcome.world));
-        }
-        Some(RepetitionResults::of(model, outcome))
+        let captures = self.sweep.captures.as_ref().filter(|_| control.shuffle_ties.is_none());
+        let captures = captures.filter(|captures| captures.wants(model, repetition));
+        let outcome = match captures {
+            Some(captures) => captures.run(cell, model, repetition, control.stop),
+            None => {
+                let tracer = Tracer::off();
+                recorded_until_stopped(model, repetition, tracer, control.shuffle_ties, control.stop)
+            }
+        };
+        Some(RepetitionResults::of(model, outcome?))
     }
 }

@@ -5,15 +5,16 @@
 use base::wire::checksum::Sum;
 use base::wire::{TCP, UDP, flag};
 use capture::Reader;
-use lab::capture::{Foresight, Foresights, Streamed, capture, stream};
+use lab::capture::{CaptureFile, Captured, Foresight, Streamed, SweepCaptures, capture, stream};
 use lab::once::{Options, run_once};
 use lab::sweep::{Sweep, SweepControl};
 use scenario::Model;
 use scenario::metric::Metric;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use testkit::Download;
 
 /// A link that stalls and loses, one flow or two over it.
@@ -343,10 +344,77 @@ fn streamed_captures_are_the_same_bytes() {
     }
 }
 
-/// A sweep keeps the foresight of the repetitions whose captures follow. The captures are those of two passes, and the
-/// results those of a sweep without captures; with background load too, which a recorded run schedules packet by packet.
+/// Files by repetition and name of the tap.
+type Shelf = Arc<Mutex<BTreeMap<(u64, String), Vec<u8>>>>;
+
+/// A file in memory that goes to a shelf when it is kept.
+struct Memory {
+    file: Cursor<Vec<u8>>,
+    place: (u64, String),
+    shelf: Shelf,
+}
+
+impl Read for Memory {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.file.read(bytes)
+    }
+}
+
+impl Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Memory {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+impl CaptureFile for Memory {
+    fn keep(&mut self) -> io::Result<()> {
+        let bytes = std::mem::take(self.file.get_mut());
+        self.shelf.lock().unwrap().insert(self.place.clone(), bytes);
+        Ok(())
+    }
+}
+
+/// Captures of the repetitions that `wanted` selects, onto a shelf; no file is created if `works` is false.
+fn shelved(
+    wanted: impl Fn(u64) -> bool + Send + Sync + 'static,
+    snap: u32,
+    works: bool,
+) -> (SweepCaptures, Shelf) {
+    let shelf = Shelf::default();
+    let on = shelf.clone();
+    let open = move |_, repetition, tap: Option<&capture::Tap>| {
+        if !works {
+            return Err(io::Error::other("no file"));
+        }
+        let place = (repetition, tap.map_or(String::new(), |tap| tap.name.clone()));
+        Ok(Box::new(Memory { file: Cursor::default(), place, shelf: on.clone() }) as Box<dyn CaptureFile>)
+    };
+    (SweepCaptures::of(wanted, open, snap, "test"), shelf)
+}
+
+/// Files of a repetition that its run for the results wrote.
+fn of_one_pass(model: &Model, snap: u32) -> (Captured, BTreeMap<String, Vec<u8>>) {
+    let (captures, shelf) = shelved(|_| true, snap, true);
+    assert!(captures.run(0, model, 0, &AtomicBool::new(false)).is_some());
+    let files = std::mem::take(&mut *shelf.lock().unwrap());
+    let captured = captures.take(0, 0).expect("a capture");
+    (captured, files.into_iter().map(|((_, name), bytes)| (name, bytes)).collect())
+}
+
+/// The runs of a sweep write the captures of chosen repetitions, or keep their foresight if they cannot. The captures
+/// are those of two passes, and the results those of a sweep without captures; with background load too, which a
+/// recorded run schedules packet by packet.
 #[test]
-fn the_run_for_the_results_is_the_first_pass_of_the_capture() {
+fn the_run_for_the_results_writes_the_capture() {
     let background = "[[hop.background]]\nname = \"load\"\nrate = \"100 kbit/s\"\npacket = \"250 B\"\n";
     // Load on a link with losses is scheduled packet by packet in any run.
     let losses = "[[hop.loss]]\nname = \"errors\"\nprobability = 0.01";
@@ -357,25 +425,65 @@ fn the_run_for_the_results_is_the_first_pass_of_the_capture() {
         let stop = AtomicBool::new(false);
         let control =
             SweepControl { progress: &|_| (), stop: &stop, jobs: 2, shuffle_ties: None, player: None };
-        let sweep = |foresights| {
+        let sweep = |captures| {
             let mut sweep = Sweep::new(&scenario, Some(3), None, "test").expect("a sweep");
-            sweep.foresights = foresights;
+            sweep.captures = captures;
             let (mut rows, complete) = sweep.run(None, &control).expect("rows");
             assert!(complete);
             rows.sort_by_key(|row| (row.repetition, row.flow.clone()));
             (sweep, rows)
         };
         let (_, plain) = sweep(None);
-        let (sweep, rows) = sweep(Some(Foresights::of(|repetition| repetition > 0)));
-        assert_eq!(rows, plain, "{text}");
-        let foresights = sweep.foresights.expect("foresights");
-        assert!(foresights.take(0, 0).is_none(), "no capture follows");
-        for repetition in [1, 2] {
-            let known = foresights.take(0, repetition);
-            assert!(known.is_some() && foresights.take(0, repetition).is_none());
-            let model = scenario.first();
-            let files = streamed_with(model, repetition, 96, known).expect("no packet outlives its end");
-            assert!(Some(files) == streamed_with(model, repetition, 96, None), "{repetition}: {text}");
+        for works in [true, false] {
+            let (captures, shelf) = shelved(|repetition| repetition > 0, 96, works);
+            let (sweep, rows) = sweep(Some(captures));
+            assert_eq!(rows, plain, "{text}");
+            let captures = sweep.captures.expect("captures");
+            assert!(captures.take(0, 0).is_none(), "not wanted");
+            for repetition in [1, 2] {
+                let model = scenario.first();
+                let files = match captures.take(0, repetition) {
+                    Some(Captured::Whole(3)) if works => {
+                        let shelf = shelf.lock().unwrap();
+                        let files = shelf.iter().filter(|((of, _), _)| *of == repetition);
+                        files.map(|((_, name), bytes)| (name.clone(), bytes.clone())).collect()
+                    }
+                    Some(Captured::Foreseen(known)) if !works => {
+                        streamed_with(model, repetition, 96, Some(known)).expect("no packet outlives its end")
+                    }
+                    _ => panic!("{repetition}: {text}"),
+                };
+                assert!(captures.take(0, repetition).is_none());
+                assert!(Some(files) == streamed_with(model, repetition, 96, None), "{repetition}: {text}");
+            }
+        }
+    }
+}
+
+/// Windows that grow after packets were written are corrected in the files, SYN and quoting errors included.
+#[test]
+fn windows_that_grow_are_corrected_in_one_pass() {
+    let hop = |name: &str, ends: &str, more: &str| {
+        format!(
+            "[[hop]]\nname = \"{name}\"\nbetween = [{ends}]\nrate = \"100 Mbit/s\"\n{more}\n\
+             queue = {{ drop-tail = {{ limit = \"4000 packets\" }} }}\n"
+        )
+    };
+    let slow = hop("slow", "\"a\", \"b\"", "delay = \"150 ms\"");
+    let small = hop("small", "\"b\", \"c\"", "mtu = \"1000 B\"\ndelay = \"1 ms\"");
+    let flow = |to: &str| {
+        format!(
+            "[[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"{to}\"\napp = {{ bulk = {{}} }}\n\
+             transport = {{ tcp = {{ profile = \"linux-6.x\", receive-buffer.most = \"32 MB\" }} }}\n\
+             [run]\nlimit = \"4 s\"\n"
+        )
+    };
+    for (hops, to) in [(slow.clone(), "b"), (format!("{slow}{small}"), "c")] {
+        let model = testkit::model::<&str>(&format!("williwaw = 1\n{hops}{}", flow(to)), &[]);
+        for snap in [0, 96, 30] {
+            let (captured, files) = of_one_pass(&model, snap);
+            assert!(matches!(captured, Captured::Whole(3)), "{to}, {snap} bytes");
+            assert!(Some(files) == streamed(&model, snap), "{to}, {snap} bytes");
         }
     }
 }
@@ -398,6 +506,8 @@ fn captures_over_bearers_are_streamed_but_for_gprs() {
         let files = streamed(&model, 0);
         assert_eq!(files.is_some(), is_streamed, "{bearer}");
         if let Some(files) = files {
+            let (captured, of_one) = of_one_pass(&model, 0);
+            assert!(matches!(captured, Captured::Whole(_)) && files == of_one, "{bearer}");
             let expected = capture(&model, 0).write(Vec::new(), None, 0, "test").unwrap();
             assert!(files[""] == expected, "{bearer}: the file of all taps");
             assert!(expected.len() > 200_000, "{bearer}: {}", expected.len());
@@ -418,7 +528,9 @@ fn copies_made_by_the_network_are_streamed_right() {
         );
         let model = testkit::model::<&str>(&text, &[]);
         let expected = capture(&model, 0).write(Vec::new(), None, 0, "test").unwrap();
-        if let Some(files) = streamed(&model, 0) {
+        let (captured, files) = of_one_pass(&model, 0);
+        assert_eq!(files.is_empty(), !matches!(captured, Captured::Whole(_)), "{delay}");
+        for files in streamed(&model, 0).into_iter().chain((!files.is_empty()).then_some(files)) {
             assert!(files[""] == expected, "{delay}: the file of all taps");
         }
     }

@@ -80,8 +80,8 @@ fn put(path: &Path, fill: Fill<'_>) -> io::Result<()> {
     }
 }
 
-/// Creates a file anew; a file or link that another user placed at this path is removed and not followed.
-fn fresh(part: &Path) -> io::Result<fs::File> {
+/// Creates a file anew, to be read too; a file or link that another user placed at this path is removed and not followed.
+pub(crate) fn fresh(part: &Path) -> io::Result<fs::File> {
     match fs::File::create_new(part) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             fs::remove_file(part)?;

@@ -1,16 +1,16 @@
-//! Captures and detailed tables of selected repetitions in virtual time: parsing of the selection, second run
-//! with full recording, one capture file per node.
+//! Captures and detailed tables of selected repetitions in virtual time: parsing of the selection, files that the
+//! runs for the results write, second run with full recording, one capture file per node.
 
 use crate::console::exit::Failure;
 use crate::console::streams::Console;
-use crate::output::VERSION;
+use crate::output::{VERSION, atomic_write};
 use crate::player::kernels::KernelPlayer;
 use capture::{OutgoingFrame, PcapngWriter, Reader, Tap};
-use lab::capture::{Foresight, Foresights, Streamed, stream};
+use lab::capture::{CaptureFile, Captured, Streamed, SweepCaptures, stream};
 use lab::sweep::Sweep;
 use scenario::Model;
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Outputs requested in addition to the results.
@@ -99,13 +99,19 @@ impl RequestedOutputs {
         Ok(())
     }
 
-    /// Foresights that a sweep keeps for its captures; `None` without captures.
-    pub(crate) fn foresights(&self) -> Option<Foresights> {
-        let which = self.pcap.clone()?;
-        Some(Foresights::of(move |rep| u32::try_from(rep).is_ok_and(|rep| which.has(rep))))
+    /// Captures that the runs of a sweep with `cells` cells write into a folder; `None` without captures.
+    pub(crate) fn captures(&self, cells: usize, folder: &Path) -> Option<SweepCaptures> {
+        let (which, folder) = (self.pcap.clone()?, folder.to_owned());
+        let wanted = move |rep| u32::try_from(rep).is_ok_and(|rep| which.has(rep));
+        let open = move |cell, rep, tap: Option<&Tap>| -> io::Result<Box<dyn CaptureFile>> {
+            let name = format!("{}.{}", beginning(cells, cell as usize, rep), ending(tap));
+            Ok(Box::new(PartFile::create(folder.join(name))?))
+        };
+        Some(SweepCaptures::of(wanted, open, self.snap, &application()))
     }
 
-    /// Runs the requested repetitions again with full recording, and writes the captures into the folder.
+    /// Runs the requested repetitions again with full recording, and writes the captures that the runs for the results
+    /// have not written into the folder.
     pub(crate) fn write(
         &self,
         sweep: &Sweep,
@@ -118,10 +124,7 @@ impl RequestedOutputs {
         let (mut captures, mut plots) = (0, 0);
         for (number, cell) in (0..sweep.cells.len()).filter_map(|at| Some((at, sweep.cells.good(at)?))) {
             for rep in 0..repetitions {
-                let begin = match sweep.cells.len() {
-                    1 => format!("rep{rep}"),
-                    _ => format!("cell{number}.rep{rep}"),
-                };
+                let begin = beginning(sweep.cells.len(), number, u64::from(rep));
                 let path = |end: &str| folder.join(format!("{begin}.{end}"));
                 let kernels = stage.filter(|_| lab::sweep::real(&cell.model).is_some());
                 if let Some(stage) = kernels {
@@ -132,14 +135,14 @@ impl RequestedOutputs {
                         let bytes = std::fs::read(&whole).map_err(|error| Failure::write(&whole, &error))?;
                         captures += 1;
                         for (node, bytes) in nodes(&bytes, &cell.model) {
-                            crate::output::atomic_write::whole(&beside(&whole, &node), bytes)?;
+                            atomic_write::whole(&beside(&whole, &node), bytes)?;
                             captures += 1;
                         }
                     }
                     if asked(&self.xplot, rep) {
                         for (flow, picture) in stage.pictures(&cell.model, u64::from(rep))? {
                             let path = path(&format!("{}.xplot", plain(&flow)));
-                            crate::output::atomic_write::whole(&path, picture.xplot())?;
+                            atomic_write::whole(&path, picture.xplot())?;
                             plots += 1;
                         }
                     }
@@ -147,14 +150,14 @@ impl RequestedOutputs {
                 }
                 if asked(&self.pcap, rep) {
                     let (cell_number, rep) = (number as u32, u64::from(rep));
-                    let known = sweep.foresights.as_ref().and_then(|of| of.take(cell_number, rep));
-                    captures += self.capture(&cell.model, rep, known, &path)?;
+                    let ran = sweep.captures.as_ref().and_then(|captures| captures.take(cell_number, rep));
+                    captures += self.capture(&cell.model, rep, ran, &path)?;
                 }
                 if asked(&self.xplot, rep) {
                     for (flow, model) in cell.model.flows.iter().enumerate() {
                         let picture = lab::picture::picture(&cell.model, u64::from(rep), flow);
                         let path = path(&format!("{}.xplot", plain(&model.name)));
-                        crate::output::atomic_write::whole(&path, picture.xplot())?;
+                        atomic_write::whole(&path, picture.xplot())?;
                         plots += 1;
                     }
                 }
@@ -170,21 +173,28 @@ impl RequestedOutputs {
         super::detail::write(self, sweep, repetitions, folder, console)
     }
 
-    /// Writes the captures of a repetition and returns their number.
+    /// Writes the captures of a repetition, unless its run for the results wrote them. Returns their number.
     fn capture(
         &self,
         model: &Model,
         repetition: u64,
-        known: Option<Foresight>,
+        ran: Option<Captured>,
         path: &dyn Fn(&str) -> PathBuf,
     ) -> Result<usize, Failure> {
-        let application = format!("williwaw {VERSION}");
-        let file = |tap: Option<&Tap>| {
-            path(&tap.map_or("pcapng".to_owned(), |tap| format!("{}.pcapng", plain(&tap.name))))
-        };
+        let application = application();
+        let file = |tap: Option<&Tap>| path(&ending(tap));
         let mut open = |tap: Option<&Tap>| Ok(BufWriter::with_capacity(1 << 18, File::create(file(tap))?));
-        let streamed = stream(model, repetition, self.snap, &application, known, &mut open);
-        match streamed.map_err(|error| Failure::write(&file(None), &error))? {
+        let mut streamed = |known| {
+            let streamed = stream(model, repetition, self.snap, &application, known, &mut open);
+            streamed.map_err(|error| Failure::write(&file(None), &error))
+        };
+        let streamed = match ran {
+            Some(Captured::Whole(files)) => Streamed::Whole(files),
+            Some(Captured::AtEnd) => Streamed::AtEnd,
+            Some(Captured::Foreseen(known)) => streamed(Some(known))?,
+            None => streamed(None)?,
+        };
+        match streamed {
             Streamed::Whole(files) => Ok(files),
             Streamed::AtEnd => {
                 let capture = lab::capture::capture(model, repetition);
@@ -197,6 +207,72 @@ impl RequestedOutputs {
                 Ok(capture.hosts().len() + 1)
             }
         }
+    }
+}
+
+/// Writing application in a capture's header.
+fn application() -> String {
+    format!("williwaw {VERSION}")
+}
+
+/// Beginning of the names of a repetition's files.
+fn beginning(cells: usize, cell: usize, repetition: u64) -> String {
+    match cells {
+        1 => format!("rep{repetition}"),
+        _ => format!("cell{cell}.rep{repetition}"),
+    }
+}
+
+/// Ending of the name of a host's capture, or of that of all taps.
+fn ending(tap: Option<&Tap>) -> String {
+    tap.map_or_else(|| "pcapng".to_owned(), |tap| format!("{}.pcapng", plain(&tap.name)))
+}
+
+/// Temporary file beside its place, removed unless it is kept.
+struct PartFile {
+    file: File,
+    part: PathBuf,
+    place: PathBuf,
+}
+
+impl PartFile {
+    fn create(place: PathBuf) -> io::Result<PartFile> {
+        let part = atomic_write::beside(&place);
+        Ok(PartFile { file: atomic_write::fresh(&part)?, part, place })
+    }
+}
+
+impl Read for PartFile {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.file.read(bytes)
+    }
+}
+
+impl Write for PartFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Seek for PartFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+impl CaptureFile for PartFile {
+    fn keep(&mut self) -> io::Result<()> {
+        std::fs::rename(&self.part, &self.place)
+    }
+}
+
+impl Drop for PartFile {
+    fn drop(&mut self) {
+        // Of a file that was kept nothing is left here.
+        let _ = std::fs::remove_file(&self.part);
     }
 }
 

@@ -1,12 +1,13 @@
 //! Collector of a packet capture: joins packet port crossings, host sightings and path events by packet
 //! number, and passes packets whose end is known to the writer.
 
+use super::ends::{Windows, address, port};
 use super::numbers::{ByElement, Numbers};
-use super::{Body, Capture, Glimpse, PortCrossing, Sent, TTL, Verdict, inner, mark};
-use ::capture::segment::{self, End, IpFields};
+use super::{Body, Capture, Glimpse, PortCrossing, Sent, TTL, Verdict, foresight, inner, mark};
+use ::capture::segment::{self, IpFields};
 use ::capture::{Prepared, Tap};
 use base::Time;
-use base::event::{Event, Record, Source};
+use base::event::{Event, Record};
 use base::packet::{DropReason, Packet};
 use base::tcp::Segment;
 use base::trace::{Derived, Encoded, Sighting};
@@ -19,16 +20,9 @@ use scenario::build::World;
 use scenario::model::Transport;
 use std::collections::VecDeque;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use transport::tcp::Role;
 use transport::tcp::config::{Handshake, PathMtu};
-
-/// Address of the first node, 10.0.0.1; node n has this address plus n.
-const FIRST_ADDRESS: u32 = 0x0a00_0001;
-/// Port of the listening end.
-const LISTENS: u16 = 5001;
-/// First port of the connecting ends.
-const OPENS: u16 = 49_152;
 
 /// Writes a packet at a tap; the last argument holds blocks that are no longer needed, to be filled anew.
 type Give<'g, 'a> = dyn FnMut(&Glimpse<'a>, &mut Sent<'a>, &mut Vec<Prepared>) -> io::Result<()> + 'g;
@@ -53,8 +47,8 @@ pub(super) struct Collector<'m, 'a> {
     link_taps: ByElement,
     taps: Vec<Tap>,
     hosts: usize,
-    /// Verdicts on retransmissions in the order of sending, for each direction of each flow.
-    verdicts: Vec<std::vec::IntoIter<Verdict>>,
+    /// Number of retransmissions so far, for each direction of each flow.
+    resent: Vec<u32>,
     /// Last IP identification, for each direction of each flow.
     numbers: Vec<u16>,
     /// Packet number and cause of transmission of the next packet that a host sends.
@@ -63,7 +57,7 @@ pub(super) struct Collector<'m, 'a> {
     again: usize,
     /// Whether the listening end has received data, for each flow.
     got_data: Vec<bool>,
-    windows: Windows,
+    pub(super) windows: Windows,
     framing: Option<Framing>,
     /// Whether routers may fragment the packets, for each direction of each flow.
     divisible: Vec<bool>,
@@ -74,14 +68,8 @@ pub(super) struct Collector<'m, 'a> {
 }
 
 impl<'m, 'a> Collector<'m, 'a> {
-    /// A collector with the taps of the model and no packets. `verdicts` are those on retransmissions, for each
-    /// direction of each flow.
-    pub(super) fn new(
-        model: &'m Model,
-        world: &World,
-        framing: Option<Framing>,
-        verdicts: Vec<Vec<Verdict>>,
-    ) -> Self {
+    /// A collector with the taps of the model and no packets.
+    pub(super) fn new(model: &'m Model, world: &World, framing: Option<Framing>) -> Self {
         let mut taps = Vec::new();
         let link = super::link(framing);
         let tap = |name: String, description: String| Tap { link, snap: 0, name, description };
@@ -129,7 +117,7 @@ impl<'m, 'a> Collector<'m, 'a> {
             link_taps,
             taps,
             hosts,
-            verdicts: verdicts.into_iter().map(Vec::into_iter).collect(),
+            resent: vec![0; 2 * model.flows.len()],
             numbers: vec![0; 2 * model.flows.len()],
             cause: None,
             again: 0,
@@ -230,6 +218,7 @@ impl<'m, 'a> Collector<'m, 'a> {
             let body = match (&sighting.sent, &sighting.encoded) {
                 (Some(segment), _) => {
                     self.windows.note(ledger, segment.window);
+                    self.windows.elsewhere |= ledger != head.ledger();
                     let mut segment = *segment;
                     if self.one_way[flow] {
                         self.complete_for_the_wire(flow, head, &mut segment);
@@ -245,9 +234,8 @@ impl<'m, 'a> Collector<'m, 'a> {
             sent.cause = cause;
             if again > 0 {
                 // The comment shows the verdict on the first of the retransmitted ranges.
-                let mut verdicts = self.verdicts.get_mut(ledger).into_iter().flatten().take(again);
-                sent.verdict = verdicts.next();
-                verdicts.for_each(drop);
+                sent.judged = Some((ledger as u32, self.resent[ledger]));
+                self.resent[ledger] += again as u32;
             }
             self.packets.push_back(sent);
             packet
@@ -328,7 +316,11 @@ impl<'m, 'a> Collector<'m, 'a> {
                 // A packet of a real stack, whose packet port follows the connection and records `DataSent`.
                 Some(sent) => {
                     let ledger = self.windows.ledgers.get(source).filter(|_| cause == Cause::Resent);
-                    sent.verdict = ledger.and_then(|ledger| self.verdicts.get_mut(ledger as usize)?.next());
+                    sent.judged = ledger.and_then(|ledger| {
+                        let resent = self.resent.get_mut(ledger as usize)?;
+                        *resent += 1;
+                        Some((ledger, *resent - 1))
+                    });
                     sent.cause = Some(cause);
                 }
                 None => {
@@ -402,13 +394,19 @@ impl<'m, 'a> Collector<'m, 'a> {
     }
 
     /// Passes sightings before `now` (or all) to `give` in time order, up to the first packet whose end is
-    /// unknown, and discards finished packets from memory. Returns false if an event named a packet already
+    /// unknown, and discards finished packets from memory. `judge` gives the verdict on a retransmission, by direction
+    /// and number. Returns false if an event named a packet already
     /// written: its comment is wrong.
     ///
     /// # Errors
     ///
     /// Errors of `give`.
-    pub(super) fn give_out(&mut self, now: Option<Time>, give: &mut Give<'_, 'a>) -> io::Result<bool> {
+    pub(super) fn give_out(
+        &mut self,
+        now: Option<Time>,
+        judge: &mut dyn FnMut(u32, u32) -> Option<Verdict>,
+        give: &mut Give<'_, 'a>,
+    ) -> io::Result<bool> {
         let key = |g: &Glimpse<'_>| (g.t, g.order);
         if !self.glimpses.is_sorted_by_key(key) {
             self.glimpses.sort_by_key(key);
@@ -418,6 +416,9 @@ impl<'m, 'a> Collector<'m, 'a> {
             let Some(sent) = self.packets.get_mut((glimpse.packet - self.first) as usize) else { break };
             if now.is_some_and(|now| glimpse.t >= now || !sent.ended) {
                 break;
+            }
+            if let Some((ledger, number)) = sent.judged.take() {
+                sent.verdict = judge(ledger, number);
             }
             give(glimpse, sent, &mut self.spare)?;
             sent.shown -= 1;
@@ -442,9 +443,21 @@ impl<'m, 'a> Collector<'m, 'a> {
         Ok(!self.late)
     }
 
+    /// Discards blocks of packets that are not yet written at all taps, so that they are encoded anew.
+    pub(super) fn discard_blocks(&mut self) {
+        self.spare
+            .extend(self.packets.iter_mut().filter_map(|sent| sent.ready.take()).map(|(_, block)| block));
+    }
+
     /// Sorts all sightings by time and adds the radio taps.
     pub(super) fn finish(mut self, model: &Model, world: &World) -> Capture<'a> {
         self.glimpses.sort_by_key(|g| (g.t, g.order));
+        let verdicts = foresight::verdicts(world);
+        for sent in &mut self.packets {
+            let judged = sent.judged.take();
+            sent.verdict = judged
+                .and_then(|(ledger, number)| verdicts.get(ledger as usize)?.get(number as usize).copied());
+        }
         let ends = self.windows.ends(model);
         let mut capture = Capture {
             first_radio: self.taps.len(),
@@ -481,43 +494,6 @@ fn one_way(model: &Model, flow: usize) -> bool {
     matches!(transport, Transport::Tcp { config, .. } if config.opening.handshake == Handshake::OneWay)
 }
 
-/// Largest advertised window of each end of each flow.
-pub(super) struct Windows {
-    /// Ledger of the data that each end of a flow sends, by element.
-    ledgers: ByElement,
-    /// Largest window, bytes, by flow and end.
-    largest: Vec<[u32; 2]>,
-}
-
-impl Windows {
-    pub(super) fn new(world: &World) -> Windows {
-        let ends = world.flows.iter().flat_map(|ends| [ends.from, ends.to]);
-        let mut ledgers = ByElement::default();
-        ends.enumerate().for_each(|(ledger, end)| ledgers.insert(end.0, ledger as u32));
-        Windows { ledgers, largest: vec![[0; 2]; world.flows.len()] }
-    }
-
-    /// Records windows up to `largest` bytes that a host advertised in packets of `ledger`.
-    pub(super) fn offer(&mut self, host: Source, ledger: usize, largest: u32) {
-        self.note(self.ledgers.get(host.0).map_or(ledger, |own| own as usize), largest);
-    }
-
-    fn note(&mut self, ledger: usize, window: u32) {
-        let largest = &mut self.largest[ledger / 2][ledger % 2];
-        *largest = (*largest).max(window);
-    }
-
-    /// Addresses, ports and options of the ends of each flow.
-    pub(super) fn ends(&self, model: &Model) -> Vec<[End; 2]> {
-        self.largest.iter().enumerate().map(|(flow, windows)| ends(model, flow, *windows)).collect()
-    }
-}
-
-/// IPv4 address of a node on one of its network paths: 10.path.x.y.
-fn address(node: usize, path: u16) -> Ipv4Addr {
-    Ipv4Addr::from_bits(FIRST_ADDRESS + (u32::from(path) << 16) + node as u32)
-}
-
 /// ECN codepoint of the packet in a frame; 0 without an IP packet.
 fn ecn_of(frame: &[u8], framing: Option<Framing>) -> u8 {
     let packet = inner(frame, framing).and_then(|at| frame.get(at..));
@@ -535,11 +511,6 @@ fn is_corrupt(came: &[u8], left: &[u8], framing: Option<Framing>) -> bool {
     marked != left
 }
 
-/// Port of one end of a flow.
-fn port(flow: usize, side: usize) -> u16 {
-    if side == 0 { OPENS + (flow % 16_384) as u16 } else { LISTENS + (flow / 16_384) as u16 }
-}
-
 /// UDP datagram of a model: ports, length and checksum (RFC 768).
 fn datagram(flow: usize, [from, to]: [IpAddr; 2], zeros: &[u8]) -> Vec<u8> {
     let mut bytes = zeros.to_vec();
@@ -551,32 +522,4 @@ fn datagram(flow: usize, [from, to]: [IpAddr; 2], zeros: &[u8]) -> Vec<u8> {
     // Checksum 0 means that none was computed (RFC 768).
     bytes[6..8].copy_from_slice(&(if sum == 0 { u16::MAX } else { sum }).to_be_bytes());
     bytes
-}
-
-/// Addresses, ports and options of the two ends of a flow.
-fn ends(model: &Model, flow: usize, windows: [u32; 2]) -> [End; 2] {
-    let f = &model.flows[flow];
-    let Some(config) = f.transport.tcp() else { return [End::NOBODY; 2] };
-    // Options count against the announced MSS (RFC 6691); the two ends may announce different values.
-    let agreed = config.mss + if config.timestamps { 12 } else { 0 };
-    let told = |side: usize| {
-        let role = if side == 0 { Role::Active } else { Role::Passive };
-        f.transport.at(role).tcp().and_then(|end| end.announced).unwrap_or(agreed)
-    };
-    let one_way = config.opening.handshake == Handshake::OneWay;
-    let scales = if one_way { windows.iter().any(|w| *w > u32::from(u16::MAX)) } else { config.window_scale };
-    let end = |node: usize, side: usize| {
-        let number = (2 * flow + side + 1) as u32;
-        End {
-            address: IpAddr::V4(address(node, 0)),
-            port: port(flow, side),
-            // A multiplicative hash, so that initial sequence numbers of flows lie far apart.
-            first: number.wrapping_mul(0x9e37_79b9),
-            clock: number.wrapping_mul(0x0100_0193),
-            mss: told(side).min(u32::from(u16::MAX)) as u16,
-            scale: scales.then(|| segment::scale_for(windows[side])),
-            permits_sack: config.uses_sack(),
-        }
-    };
-    [end(f.from, 0), end(f.to, 1)]
 }

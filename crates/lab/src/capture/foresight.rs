@@ -1,14 +1,12 @@
 //! Foresight of a capture: verdicts on retransmissions and largest windows of a finished repetition, which its
-//! files need from the first packet on.
+//! files need from the first packet on; verdicts of a running repetition in their place.
 
 use super::Verdict;
-use super::collector::Windows;
-use base::truth::Ledger;
+use super::ends::Windows;
+use base::truth::{Ledger, RetransmissionIndex};
 use scenario::Model;
 use scenario::build::World;
 use scenario::model::radio::BearerKind;
-use std::collections::BTreeMap;
-use std::sync::Mutex;
 
 /// Facts about the end of a repetition.
 pub struct Foresight {
@@ -27,7 +25,7 @@ impl Foresight {
     }
 
     /// Number of verdicts.
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.verdicts.iter().map(Vec::len).sum()
     }
 }
@@ -43,51 +41,47 @@ pub(super) fn streams(model: &Model) -> bool {
     !model.bearers.iter().any(|bearer| matches!(bearer.kind, BearerKind::Gprs(_)))
 }
 
-/// Bound of the verdicts that a sweep keeps: 3 MB.
-const MOST: usize = 1 << 20;
-
-/// Foresights of the repetitions of a sweep whose captures are written after it. Beyond a bound on memory none is
-/// kept; such a repetition runs once more for its capture.
-pub struct Foresights {
-    /// Whether a repetition will be captured.
-    wanted: Box<dyn Fn(u64) -> bool + Send + Sync>,
-    kept: Mutex<Kept>,
+/// Verdicts on retransmissions, by direction of a flow and number in the order of sending.
+pub(super) enum Verdicts {
+    /// Those of a finished repetition.
+    Known(Vec<Vec<Verdict>>),
+    /// Those of a running repetition, as they are when a packet is written.
+    SoFar(Vec<Given>),
 }
 
-/// Foresights by cell and repetition.
+/// Verdicts of one direction of a flow that were given while the repetition ran.
 #[derive(Default)]
-struct Kept {
-    foresights: BTreeMap<(u32, u64), Foresight>,
-    /// Number of verdicts, and one more for each foresight, whose memory without verdicts counts too.
-    amount: usize,
+pub(super) struct Given {
+    index: RetransmissionIndex,
+    /// Number of the retransmission, and verdict.
+    given: Vec<(u32, Verdict)>,
 }
 
-impl Foresights {
-    /// No foresights yet; those of the repetitions that `wanted` selects are kept.
-    pub fn of(wanted: impl Fn(u64) -> bool + Send + Sync + 'static) -> Foresights {
-        Foresights { wanted: Box::new(wanted), kept: Mutex::default() }
+impl Verdicts {
+    /// Verdicts of a repetition that is about to run.
+    pub(super) fn so_far(world: &World) -> Verdicts {
+        Verdicts::SoFar(world.network.ledgers().iter().map(|_| Given::default()).collect())
     }
 
-    /// Whether the capture of a repetition needs a foresight.
-    pub(crate) fn wants(&self, model: &Model, repetition: u64) -> bool {
-        (self.wanted)(repetition) && streams(model)
-    }
-
-    /// Keeps the foresight of a repetition within the bound.
-    pub(crate) fn keep(&self, cell: u32, repetition: u64, foresight: Foresight) {
-        let Ok(mut kept) = self.kept.lock() else { return };
-        let amount = kept.amount + foresight.len() + 1;
-        if amount <= MOST {
-            kept.amount = amount;
-            kept.foresights.insert((cell, repetition), foresight);
+    /// Verdict on the retransmission `number`, from 0, of the direction `ledger`.
+    pub(super) fn give(&mut self, ledgers: &[Ledger], ledger: u32, number: u32) -> Option<Verdict> {
+        let ledger = ledger as usize;
+        match self {
+            Verdicts::Known(known) => known.get(ledger)?.get(number as usize).copied(),
+            Verdicts::SoFar(directions) => {
+                let Given { index, given } = directions.get_mut(ledger)?;
+                let verdict = Verdict::of(&ledgers.get(ledger)?.verdict(number as usize, index)?);
+                given.push((number, verdict));
+                Some(verdict)
+            }
         }
     }
 
-    /// Takes the foresight of a repetition, if it is kept.
-    pub fn take(&self, cell: u32, repetition: u64) -> Option<Foresight> {
-        let mut kept = self.kept.lock().ok()?;
-        let taken = kept.foresights.remove(&(cell, repetition))?;
-        kept.amount -= taken.len() + 1;
-        Some(taken)
+    /// Whether all verdicts given so far are those of the finished repetition.
+    pub(super) fn are(&self, finished: &[Vec<Verdict>]) -> bool {
+        let Verdicts::SoFar(directions) = self else { return true };
+        directions.iter().zip(finished).all(|(direction, finished)| {
+            direction.given.iter().all(|(number, verdict)| finished.get(*number as usize) == Some(verdict))
+        })
     }
 }

@@ -130,7 +130,7 @@ impl Laboratory<'_> {
                 part: ShardPart::WHOLE,
                 header: header.clone(),
                 tables: None,
-                foresights: None,
+                captures: None,
             })?;
         }
         let (mut rows, mut counted) = (Vec::new(), Vec::new());
@@ -146,7 +146,7 @@ impl Laboratory<'_> {
                 part: ShardPart::WHOLE,
                 header,
                 tables: None,
-                foresights: None,
+                captures: None,
             },
             rows,
             counted,

@@ -164,7 +164,7 @@ impl<'a> Laboratory<'a> {
             part: like.part,
             header: like.header.clone(),
             tables: None,
-            foresights: None,
+            captures: None,
         };
         let by_cell = by_cell(&all, self.control)?;
         let repetitions = all.repetitions;

@@ -139,10 +139,11 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     let watch = Stopwatch::start();
     let sweep = Sweep::of(&plan.input.scenario, Some(plan.repetitions), plan.given_seed, VERSION)?;
     let mut sweep = sweep.only(plan.shard.map_or(ShardPart::WHOLE, ShardPart::from));
-    sweep.foresights = plan.wanted.foresights();
     let mut stage = KernelPlayer::of(&sweep, &kernel_options)?;
     let processes = LinkProcesses::of(&sweep, plan.shuffle_ties, again)?;
     let mut kept = RunStore::open(&plan)?;
+    let folder = kept.as_ref().map(|kept| kept.folder.path());
+    sweep.captures = folder.and_then(|folder| plan.wanted.captures(sweep.cells.len(), folder));
     if let (Some(stage), Some(kept)) = (&mut stage, &kept) {
         stage.keep_in(kept.folder.path());
     }
