@@ -131,6 +131,19 @@ impl Arq {
         self.steady.is_some_and(|delay| !delay.is_zero()) && self.lost == 0 && self.pending.is_empty()
     }
 
+    /// With a constant delay: arrival of the feedback on a frame whose transmission ends at `t`.
+    #[inline]
+    pub(crate) fn feedback_at(&self, t: Time) -> Time {
+        t + self.steady.unwrap_or_default()
+    }
+
+    /// With a constant delay and no lost frame: lower bound of the time by which the feedback on more than `packets`
+    /// packets has arrived.
+    #[inline]
+    pub(crate) fn heard_beyond(&self, packets: usize) -> Time {
+        self.runs.get(packets).map_or(Time::NEVER, |run| run.end)
+    }
+
     /// Processes the end of a frame's transmission at `t`, and draws the arrival of its feedback.
     #[inline]
     pub(crate) fn ended(&mut self, t: Time, frame: Frame) {

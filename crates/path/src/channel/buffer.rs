@@ -276,6 +276,18 @@ impl Buffer {
         }
     }
 
+    /// Whether [`Buffer::known`] has an effect.
+    #[inline]
+    pub(crate) fn registers(&self) -> bool {
+        self.bounded || !self.in_order
+    }
+
+    /// Number of packets in the send buffer.
+    #[inline]
+    pub(crate) fn buffered(&self) -> usize {
+        self.send.packets
+    }
+
     /// Time of the next delivery.
     #[inline]
     pub(crate) fn next_delivery(&self) -> Time {

@@ -50,9 +50,16 @@ impl Channel {
     #[inline]
     pub(super) fn advance(&mut self, cx: &mut Cx<'_>) {
         let limit = self.limit(cx);
-        if self.due < limit && self.catches_up(cx) {
-            self.advance_to(cx, limit);
+        self.batches = self.catches_up(cx);
+        if self.due < limit && self.batches {
+            self.advance_to(cx, limit, true);
         }
+    }
+
+    /// Processes the deferred frames that were due before this call.
+    #[cold]
+    pub(super) fn resume_frames(&mut self, cx: &mut Cx<'_>) {
+        self.advance_to(cx, self.limit(cx), false);
     }
 
     /// Whether the channel processes steps late in this run: otherwise it has a wake-up for each of them.
@@ -62,10 +69,11 @@ impl Channel {
     }
 
     #[inline(never)]
-    fn advance_to(&mut self, cx: &mut Cx<'_>, limit: Time) {
+    fn advance_to(&mut self, cx: &mut Cx<'_>, limit: Time, defers: bool) {
         let now = cx.now();
+        self.deferred = Time::ZERO;
         loop {
-            if self.run(cx, limit) {
+            if self.run(cx, limit, defers) {
                 self.look_ahead();
                 if self.due >= limit {
                     break;
@@ -85,6 +93,10 @@ impl Channel {
     pub(super) fn settle_steps(&mut self, cx: &mut Cx<'_>) -> Time {
         let (now, limit) = (cx.now(), self.limit(cx));
         let mut last = Time::ZERO;
+        if self.deferred > Time::ZERO {
+            self.deferred = Time::ZERO;
+            self.look_ahead();
+        }
         while self.catches_up(cx) {
             let at = self.step_at();
             if at >= limit {
@@ -128,16 +140,28 @@ impl Channel {
 
     /// Plans the next wake-up: no later than the next departure or drop.
     #[inline]
-    pub(super) fn schedule(&mut self, cx: &Cx<'_>) {
+    pub(super) fn schedule(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
+        if self.batches && self.due < self.limit(cx) {
+            self.hear_late(cx);
+        }
         self.again = Time::NEVER;
-        if !self.catches_up(cx) {
+        if !self.batches {
             self.wakes_at = self.step_at();
         } else if (self.due <= now || self.exit <= now) && self.step_at() <= now {
             (self.wakes_at, self.again) = (now, now);
         } else {
             self.wakes_at = self.needs_wake();
         }
+    }
+
+    /// Processes feedback that was without an effect until a packet filled the send buffer.
+    #[cold]
+    fn hear_late(&mut self, cx: &mut Cx<'_>) {
+        let limit = self.limit(cx);
+        self.run_feedback(limit);
+        self.fill(cx);
+        self.look_ahead();
     }
 
     /// Time of the next wake-up of a channel that processes steps late.

@@ -144,6 +144,10 @@ pub struct Channel {
     wakes_at: Time,
     /// Whether steps may be processed late, at the next call.
     late: bool,
+    /// Whether they are: not in a run that records events of the path.
+    batches: bool,
+    /// End of the packet in service, if its frames are processed then; otherwise [`Time::ZERO`].
+    deferred: Time,
     /// Interval in which all gates are known to be open, end excluded.
     open: (Time, Time),
     frame_times: FrameTimes,
@@ -193,6 +197,8 @@ impl Channel {
             exit: Time::NEVER,
             wakes_at: Time::NEVER,
             late,
+            batches: false,
+            deferred: Time::ZERO,
             open: (Time::ZERO, Time::ZERO),
             frame_times: FrameTimes::default(),
             again: Time::NEVER,
@@ -208,6 +214,9 @@ impl Channel {
     /// Processes the events due by now: state changes, deliveries, credit, ARQ feedback, end of a frame, expiry.
     fn catch_up(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
+        if self.deferred > Time::ZERO {
+            self.resume_frames(cx);
+        }
         if self.followers.next_change() <= now {
             self.with_service_kept(cx, |channel, cx| {
                 while let Some((number, change)) = channel.followers.step(now) {
