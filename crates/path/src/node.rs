@@ -1,9 +1,13 @@
-//! Node of the element arena: a link by its type, any other element behind its interface.
+//! Node of the element arena: links and filters by their types, any other element behind its interface.
 //!
-//! Links carry nearly all packets. Calls of a type known to the compiler become part of the network's loop.
+//! Links carry nearly all packets. Calls of a type known to the compiler become part of the network's loop. A filter
+//! passes a packet on at once or removes it.
 
-use crate::element::Element;
+use crate::background::{Absorber, Background};
+use crate::element::{Cx, Element};
 use crate::link::Link;
+use crate::loss::Loss;
+use base::packet::Packet;
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
 
@@ -11,6 +15,12 @@ use std::ops::{Deref, DerefMut};
 pub(crate) enum Node {
     /// A link.
     Link(Box<Link>),
+    /// Random loss.
+    Loss(Box<Loss>),
+    /// Source of background load.
+    Background(Box<Background>),
+    /// End of background load.
+    Absorber(Box<Absorber>),
     /// Any other element.
     Other(Box<dyn Element>),
 }
@@ -23,7 +33,27 @@ impl Node {
         if let Some(link) = any.downcast_mut::<Option<Link>>() {
             return link.take().map(|link| Node::Link(Box::new(link)));
         }
+        if let Some(loss) = any.downcast_mut::<Option<Loss>>() {
+            return loss.take().map(|loss| Node::Loss(Box::new(loss)));
+        }
+        if let Some(source) = any.downcast_mut::<Option<Background>>() {
+            return source.take().map(|source| Node::Background(Box::new(source)));
+        }
+        if let Some(absorber) = any.downcast_mut::<Option<Absorber>>() {
+            return absorber.take().map(|absorber| Node::Absorber(Box::new(absorber)));
+        }
         element.map(|element| Node::Other(Box::new(element)))
+    }
+
+    /// Whether a filter passes a packet by its port 0; if not, it has removed the packet or sent others. None: no filter.
+    #[inline(always)]
+    pub(crate) fn passes(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Option<bool> {
+        match self {
+            Node::Link(_) | Node::Other(_) => None,
+            Node::Loss(loss) => Some(loss.passes(cx, packet)),
+            Node::Background(_) => Some(true),
+            Node::Absorber(absorber) => Some(absorber.passes(cx, packet)),
+        }
     }
 }
 
@@ -32,6 +62,9 @@ impl Deref for Node {
     fn deref(&self) -> &dyn Element {
         match self {
             Node::Link(link) => &**link,
+            Node::Loss(loss) => &**loss,
+            Node::Background(source) => &**source,
+            Node::Absorber(absorber) => &**absorber,
             Node::Other(element) => &**element,
         }
     }
@@ -41,6 +74,9 @@ impl DerefMut for Node {
     fn deref_mut(&mut self) -> &mut dyn Element {
         match self {
             Node::Link(link) => &mut **link,
+            Node::Loss(loss) => &mut **loss,
+            Node::Background(source) => &mut **source,
+            Node::Absorber(absorber) => &mut **absorber,
             Node::Other(element) => &mut **element,
         }
     }
@@ -61,6 +97,7 @@ mod tests {
         assert!(matches!(Node::of(Link::new(config, Vec::new())), Some(Node::Link(_))));
         let seed = Seed { seed: 1, repetition: 0 };
         let loss = Loss::new(Rule::Random(0.5), seed.stream("node", "loss"));
-        assert!(matches!(Node::of(loss), Some(Node::Other(_))));
+        assert!(matches!(Node::of(loss), Some(Node::Loss(_))));
+        assert!(matches!(Node::of(Absorber::default()), Some(Node::Absorber(_))));
     }
 }

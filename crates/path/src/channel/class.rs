@@ -81,8 +81,34 @@ pub struct ClassConfig {
     pub turn_within: Option<Span>,
 }
 
+/// [`ClassRule`] with bounds in place of options.
+struct Bounds {
+    size: (u32, u32),
+    service: (u8, u8),
+    kind: Option<PacketKind>,
+    ledgers: Option<Vec<bool>>,
+}
+
+impl Bounds {
+    fn of(rule: ClassRule) -> Self {
+        let ClassRule { ledgers, service, size, kind } = rule;
+        Bounds { size: size.unwrap_or((0, u32::MAX)), service: service.unwrap_or((0, u8::MAX)), kind, ledgers }
+    }
+
+    /// [`ClassRule::holds`].
+    #[inline]
+    fn hold(&self, packet: &Packet) -> bool {
+        (self.size.0..=self.size.1).contains(&packet.size)
+            && (self.service.0..=self.service.1).contains(&packet.class)
+            && self.kind.is_none_or(|kind| kind == PacketKind::of(packet.flags))
+            && self.ledgers.as_ref().is_none_or(|of| of.get(packet.ledger()) == Some(&true))
+    }
+}
+
 struct Class {
-    rule: ClassRule,
+    bounds: Bounds,
+    /// Bit of the class in [`Classes::occupied`].
+    bit: u64,
     weight: u32,
     queue: Queue,
     police: Option<Policer>,
@@ -104,6 +130,9 @@ pub(crate) struct Classes {
     /// of that priority.
     turns: Vec<Option<usize>>,
     packets: usize,
+    /// With different priorities and at most 64 classes: classes with waiting packets, a bit for each position in
+    /// `order`.
+    occupied: u64,
     /// Quantum of weight 1, bytes: the largest packet so far, so that each round permits one packet.
     quantum: u64,
     expire: bool,
@@ -126,8 +155,11 @@ impl Classes {
         });
         let groups: Vec<(usize, usize)> = groups.collect();
         let expire = configs.iter().any(|c| c.queue.has_stay());
-        let class = |c: ClassConfig| Class {
-            rule: c.rule,
+        let bits = |i: usize| order.iter().position(|&of| of == i).map_or(0, |o| 1u64.checked_shl(o as u32).unwrap_or(0));
+        let bits: Vec<u64> = (0..configs.len()).map(bits).collect();
+        let class = |(c, bit): (ClassConfig, u64)| Class {
+            bounds: Bounds::of(c.rule),
+            bit,
             weight: c.weight.max(1),
             queue: c.queue,
             police: c.police,
@@ -136,7 +168,7 @@ impl Classes {
             deficit: 0,
         };
         let bounded = configs.iter().any(|c| c.turn_within.is_some());
-        let classes: Vec<Class> = configs.into_iter().map(class).collect();
+        let classes: Vec<Class> = configs.into_iter().zip(bits).map(class).collect();
         let turns = vec![None; order.len()];
         let is_strict = !bounded && groups.iter().all(|(begin, end)| end - begin == 1);
         Classes {
@@ -145,6 +177,7 @@ impl Classes {
             groups,
             turns,
             packets: 0,
+            occupied: 0,
             quantum: 1,
             expire,
             is_strict,
@@ -192,11 +225,15 @@ impl Classes {
     /// Class of a packet.
     #[inline]
     fn class_of(&self, packet: &Packet) -> usize {
-        let last = self.classes.len() - 1;
-        if last == 0 {
-            return 0;
-        }
-        self.classes.iter().position(|class| class.rule.holds(packet)).unwrap_or(last)
+        let Some((_, others)) = self.classes.split_last() else { return 0 };
+        others.iter().position(|class| class.bounds.hold(packet)).unwrap_or(others.len())
+    }
+
+    /// Updates `occupied` for a class.
+    #[inline]
+    fn note(&mut self, i: usize) {
+        let Class { bit, queue, .. } = &self.classes[i];
+        self.occupied = if queue.is_empty() { self.occupied & !bit } else { self.occupied | bit };
     }
 
     /// Enqueues a packet; see [`Queue::join`].
@@ -213,6 +250,7 @@ impl Classes {
         }
         self.packets += 1;
         self.packets -= self.classes[i].queue.join(cx, packet, idle, at_once);
+        self.note(i);
     }
 
     /// Whether packets have a maximum sojourn time.
@@ -235,6 +273,7 @@ impl Classes {
             for class in &mut self.classes {
                 self.packets -= class.queue.expire(cx);
             }
+            self.note_all();
         }
     }
 
@@ -242,6 +281,25 @@ impl Classes {
     pub(crate) fn head(&mut self) -> Option<&Packet> {
         let i = self.next()?;
         self.classes[i].queue.head()
+    }
+
+    /// Removes the next packet, which `act` reads, from a queue where that has no other effect. False, without an effect,
+    /// in all other cases.
+    #[inline]
+    pub(crate) fn take_plain(&mut self, act: impl FnOnce(&Waiting)) -> bool {
+        let i = match self.occupied {
+            bits if self.is_strict && bits > 0 && self.classes.len() <= 64 => self.order[bits.trailing_zeros() as usize],
+            _ => return false,
+        };
+        let Class { bit, queue: Queue::Fifo(fifo), .. } = &mut self.classes[i] else { return false };
+        if !fifo.is_plain() || !fifo.pop_by(act) {
+            return false;
+        }
+        self.packets -= 1;
+        if fifo.is_empty() {
+            self.occupied &= !*bit;
+        }
+        true
     }
 
     /// Removes and returns the next packet. `None` does not mean that the queues are empty ([`Classes::len`]): AQM
@@ -257,6 +315,7 @@ impl Classes {
         self.packets -= 1;
         if class.queue.len() == 0 {
             class.deficit = 0;
+            self.occupied &= !class.bit;
         } else if let Some(waiting) = &taken {
             class.deficit = class.deficit.saturating_sub(u64::from(waiting.packet.size));
         }
@@ -287,6 +346,9 @@ impl Classes {
             return Some(0);
         }
         if self.is_strict {
+            if self.occupied > 0 && self.classes.len() <= 64 {
+                return Some(self.order[self.occupied.trailing_zeros() as usize]);
+            }
             return self.order.iter().copied().find(|&i| !self.classes[i].queue.is_empty());
         }
         if let Some(i) = self.overdue.filter(|i| self.classes[*i].queue.len() > 0) {
@@ -324,5 +386,10 @@ impl Classes {
         for class in &mut self.classes {
             self.packets -= class.queue.flush(cx, which);
         }
+        self.note_all();
+    }
+
+    fn note_all(&mut self) {
+        (0..self.classes.len()).for_each(|i| self.note(i));
     }
 }

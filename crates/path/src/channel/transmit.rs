@@ -123,7 +123,20 @@ impl Channel {
     }
 
     /// Moves one packet from the queues to the send buffer; AQM may drop the packet instead.
+    #[inline]
     pub(super) fn take_in(&mut self, cx: &mut Cx<'_>) {
+        let Channel { queues, buffer, framing, grants: false, .. } = self else { return self.take_in_any(cx) };
+        let taken = queues.take_plain(|waiting| {
+            let body = framing.body(waiting.packet.size);
+            buffer.push(&waiting.packet, waiting.joined, body, framing.count(body));
+        });
+        if !taken {
+            self.take_in_any(cx);
+        }
+    }
+
+    /// The general case of [`Channel::take_in`].
+    fn take_in_any(&mut self, cx: &mut Cx<'_>) {
         if let Some(waiting) = self.granting(cx, 0, |queues, cx| queues.take(cx)) {
             let body = self.framing.body(waiting.packet.size);
             self.buffer.push(&waiting.packet, waiting.joined, body, self.framing.count(body));
