@@ -12,9 +12,9 @@ use super::arq::{Arq, Frame};
 use super::buffer::Unit;
 use super::error::{Errors, FrameOutcome};
 use super::follow::Service;
-use super::{Channel, InService};
+use super::{Channel, InService, MOST_LOAD};
 use crate::capacity::Capacity;
-use crate::element::Cx;
+use crate::element::{Cx, Element as _};
 use base::event::Category;
 use base::packet::{DropReason, Packet};
 use base::{Rate, Span, Time};
@@ -114,11 +114,11 @@ impl Channel {
     /// Processes the steps before `limit` as far as the service is steady; false if nothing was done. `defers`: whether
     /// frames of a packet that ends later may be left to the next call.
     pub(super) fn run(&mut self, cx: &mut Cx<'_>, limit: Time, defers: bool) -> bool {
-        if !self.late || self.arq.as_ref().is_some_and(|arq| !arq.is_quiet()) {
+        if !self.late || self.arq.as_ref().is_some_and(|arq| !arq.is_steady()) {
             return false;
         }
         let last = limit;
-        let mut limit = limit.min(self.followers.next_change());
+        let mut limit = limit.min(self.followers.next_change()).min(self.next_lost());
         if self.queues.may_expire() {
             limit = limit.min(self.queues.expires());
         }
@@ -139,9 +139,10 @@ impl Channel {
                     }
                 }
                 self.run_frames(cx, service, rate, limit);
-                if self.arq.as_ref().is_some_and(|arq| !arq.is_quiet()) {
+                if self.arq.as_ref().is_some_and(|arq| !arq.is_steady()) {
                     return true;
                 }
+                limit = limit.min(self.next_lost());
             }
         }
         if self.in_service.is_some() {
@@ -154,6 +155,12 @@ impl Channel {
             }
         }
         true
+    }
+
+    /// Time of the next feedback on a lost frame.
+    #[inline]
+    fn next_lost(&self) -> Time {
+        self.arq.as_ref().map_or(Time::NEVER, Arq::next_lost)
     }
 
     /// Processes feedback due before `limit`; returns the time of the last one, or [`Time::ZERO`].
@@ -351,6 +358,35 @@ impl Channel {
         end + delay
     }
 
+    /// Enqueues an arriving packet that finds a frame in service and no event due, in a queue with drop-tail only and behind
+    /// others or a full send buffer; false, without an effect, in all other cases.
+    #[inline]
+    pub(super) fn queue_up(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> bool {
+        let now = cx.now();
+        if !self.batches
+            || self.due.min(self.exit) <= now
+            || self.followers.next_change() <= now
+            || self.queues.may_expire()
+            || self.holds() >= MOST_LOAD
+        {
+            return false;
+        }
+        match self.send_buffer {
+            None => {}
+            Some(room) if self.queues.len() > 0 => {
+                if self.buffer.takes(room, 0) {
+                    return false;
+                }
+            }
+            Some(room) => {
+                if self.buffer.takes(room, packet.size) {
+                    return false;
+                }
+            }
+        }
+        self.queues.append(now, packet)
+    }
+
     /// Starts an arriving packet that finds the channel idle and its queue without active management; false, without an
     /// effect, in all other cases.
     #[inline]
@@ -364,7 +400,7 @@ impl Channel {
             || self.followers.next_change() <= now
             || self.buffer.current().is_some()
             || cx.records(Category::Path)
-            || self.arq.as_ref().is_some_and(|arq| !arq.is_quiet() || !arq.allows())
+            || self.arq.as_ref().is_some_and(|arq| !arq.is_steady() || !arq.allows())
             || self.receive_buffer.is_some_and(|room| self.arq.is_some() && !self.buffer.may_begin(room))
             || !self.allocation.as_ref().is_none_or(Allocation::is_held)
             || !self.is_open(now)

@@ -236,6 +236,20 @@ impl Classes {
         self.occupied = if queue.is_empty() { self.occupied & !bit } else { self.occupied | bit };
     }
 
+    /// Enqueues a packet at a queue with drop-tail only; false, without an effect, in all other cases.
+    #[inline]
+    pub(crate) fn append(&mut self, now: Time, packet: &Packet) -> bool {
+        let i = self.class_of(packet);
+        let Class { queue: Queue::Fifo(fifo), police: None, bit, .. } = &mut self.classes[i] else { return false };
+        if self.bounded || !fifo.append(now, packet) {
+            return false;
+        }
+        self.quantum = self.quantum.max(u64::from(packet.size));
+        self.packets += 1;
+        self.occupied |= *bit;
+        true
+    }
+
     /// Enqueues a packet; see [`Queue::join`].
     pub(crate) fn join(&mut self, cx: &mut Cx<'_>, packet: Packet, idle: Span, at_once: bool) {
         self.quantum = self.quantum.max(u64::from(packet.size));

@@ -46,14 +46,16 @@ impl Channel {
         if past { now + INSTANT } else { now }
     }
 
-    /// Processes the steps that were due before this call, each at its own time.
+    /// Processes the steps that were due before this call, each at its own time. Whether there were any.
     #[inline]
-    pub(super) fn advance(&mut self, cx: &mut Cx<'_>) {
+    pub(super) fn advance(&mut self, cx: &mut Cx<'_>) -> bool {
         let limit = self.limit(cx);
         self.batches = self.catches_up(cx);
-        if self.due < limit && self.batches {
+        let advances = self.due < limit && self.batches;
+        if advances {
             self.advance_to(cx, limit, true);
         }
+        advances
     }
 
     /// Processes the deferred frames that were due before this call.
@@ -159,7 +161,7 @@ impl Channel {
     #[cold]
     fn hear_late(&mut self, cx: &mut Cx<'_>) {
         let limit = self.limit(cx);
-        self.run_feedback(limit);
+        self.run_feedback(self.arq.as_ref().map_or(limit, |arq| limit.min(arq.next_lost())));
         self.fill(cx);
         self.look_ahead();
     }

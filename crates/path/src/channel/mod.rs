@@ -24,6 +24,7 @@ mod late;
 pub mod policer;
 mod time_queue;
 mod transmit;
+mod units;
 mod wakeups;
 
 use crate::capacity::Capacity;
@@ -268,6 +269,30 @@ impl Channel {
     #[inline]
     fn deliver(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
+        if !self.buffer.is_in_order() {
+            return self.deliver_in_any_order(cx);
+        }
+        self.exit = loop {
+            let unit = match self.buffer.due_in_order(now) {
+                Ok((_, unit)) => unit,
+                Err(next) => break next,
+            };
+            if unit.lost.is_some() || unit.corrupt {
+                let (packet, lost) = (unit.packet, unit.lost);
+                self.deliver_damaged(cx, packet, lost);
+            } else {
+                cx.count_hop();
+                let packet = unit.packet.id;
+                cx.record(Category::Path, now, || Event::Delivered { packet });
+                cx.forward_from(Port(0), &unit.packet);
+            }
+            self.buffer.leave_next(now);
+        };
+    }
+
+    /// [`Channel::deliver`] without in-order delivery.
+    fn deliver_in_any_order(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
         self.exit = loop {
             let (number, unit) = match self.buffer.due(now) {
                 Ok(due) => due,
@@ -380,7 +405,16 @@ impl Channel {
     /// Processes an arriving packet.
     #[inline]
     fn take(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
-        self.advance(cx);
+        let advanced = self.advance(cx);
+        if self.in_service.is_some() && self.queue_up(cx, packet) {
+            // Service and deliveries are those planned before.
+            if advanced {
+                self.schedule(cx);
+            } else {
+                self.again = Time::NEVER;
+            }
+            return;
+        }
         if !self.express(cx, packet) {
             self.take_in_turn(cx, packet);
         }

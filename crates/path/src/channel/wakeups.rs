@@ -69,16 +69,15 @@ impl Channel {
     #[inline]
     fn next_feedback(&self) -> Time {
         let Some(arq) = &self.arq else { return Time::NEVER };
-        if !self.batches || self.in_service.is_none() || !arq.is_quiet() {
+        if !self.batches || self.in_service.is_none() || !arq.is_steady() {
             return arq.next();
         }
-        match self.send_buffer {
-            Some(Room { bytes: Some(_), .. }) => arq.next(),
-            Some(Room { packets: Some(n), bytes: None }) => {
-                self.buffer.buffered().checked_sub(n as usize).map_or(Time::NEVER, |beyond| arq.heard_beyond(beyond))
-            }
-            _ => Time::NEVER,
-        }
+        let room = match self.send_buffer {
+            Some(Room { bytes: Some(_), .. }) => return arq.next(),
+            Some(Room { packets: Some(n), bytes: None }) => self.buffer.buffered().checked_sub(n as usize),
+            _ => None,
+        };
+        room.map_or(Time::NEVER, |beyond| arq.heard_beyond(beyond)).min(arq.next_lost())
     }
 
     /// Time of the next delivery at the far end, or of the next state change while packets are on the channel.
