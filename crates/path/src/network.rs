@@ -10,7 +10,7 @@ use crate::node::Node;
 use crate::outbox::{Outbox, Parcel, SIGNAL};
 use crate::schedule::Schedule;
 use crate::trigger::Triggers;
-use crate::wires::{PortEnd, Wires};
+use crate::wires::Wires;
 use base::Time;
 use base::packet::{DropReason, Packet};
 use base::pool::Pool;
@@ -204,7 +204,7 @@ impl Network {
                 // Nearly always: one packet, from one element to the next.
                 Some(next) => {
                     schedule.set(i, next);
-                    relay(elements, schedule, core, outbox, due, parcel);
+                    hand(elements, schedule, core, outbox, due, parcel, true);
                     return self.settle();
                 }
                 None => link.wake(&mut Cx { now: due, me, core, outbox }),
@@ -229,12 +229,9 @@ impl Network {
         let Network { elements, schedule, core, now, .. } = self;
         let (mut sent, mut outbox) = (&mut self.outbox, &mut self.second);
         while !sent.is_empty() {
-            if let [parcel] = sent.parcels() {
-                relay(elements, schedule, core, outbox, *now, parcel);
-            } else {
-                for Parcel { packet, to, port } in sent.parcels() {
-                    hand(elements, schedule, core, outbox, *now, packet, (*to, *port));
-                }
+            let alone = sent.parcels().len() == 1;
+            for parcel in sent.parcels() {
+                hand(elements, schedule, core, outbox, *now, parcel, alone);
             }
             sent.clear();
             std::mem::swap(&mut sent, &mut outbox);
@@ -369,31 +366,8 @@ impl Network {
     }
 }
 
-/// Delivers the only packet in transit, or a signal. Behind filters that it passes no other packet is overtaken, so it
-/// does not go through the outbox.
-#[inline(always)]
-fn relay(
-    elements: &mut [Node],
-    schedule: &mut Schedule,
-    core: &mut Core,
-    outbox: &mut Outbox,
-    now: Time,
-    parcel: &Parcel,
-) {
-    let Parcel { packet, to, port } = parcel;
-    let mut end = (*to, *port);
-    while let Some(node) = elements.get_mut(end.0.0 as usize) {
-        let me = end.0;
-        match node.passes(&mut Cx { now, me, core, outbox }, packet) {
-            None => break,
-            Some(true) => end = core.wires.reaches(me, Port(0), packet),
-            Some(false) => return,
-        }
-    }
-    hand(elements, schedule, core, outbox, now, packet, end);
-}
-
-/// Delivers one packet to the end of a wire, or the signal whose turn it is. What results is sent to `outbox`.
+/// Delivers one packet to the end of a wire, or the signal whose turn it is. What results is sent to `outbox`. `alone`:
+/// no other packet is in transit, so that one that passes filters overtakes none and need not go through the outbox.
 #[inline(always)]
 fn hand(
     elements: &mut [Node],
@@ -401,29 +375,40 @@ fn hand(
     core: &mut Core,
     outbox: &mut Outbox,
     now: Time,
-    packet: &Packet,
-    (to, port): PortEnd,
+    parcel: &Parcel,
+    alone: bool,
 ) {
-    let i = to.0 as usize;
-    let Some(node) = elements.get_mut(i) else {
-        if to != SIGNAL {
-            lose(&mut Cx { now, me: ElementId(port), core, outbox }, packet);
-        } else if let Some((i, next)) = tell(elements, schedule, now, core, outbox) {
+    let packet = &parcel.packet;
+    let (mut to, mut port) = (parcel.to, parcel.port);
+    loop {
+        let i = to.0 as usize;
+        let Some(node) = elements.get_mut(i) else {
+            if to != SIGNAL {
+                lose(&mut Cx { now, me: ElementId(port), core, outbox }, packet);
+            } else if let Some((i, next)) = tell(elements, schedule, now, core, outbox) {
+                schedule.no_later(i, next);
+            }
+            return;
+        };
+        let (cx, into) = (&mut Cx { now, me: to, core, outbox }, Port(port as u16));
+        let next = match node {
+            Node::Link(link) if link.lookahead.has(Lookahead::FORWARDS) => {
+                return lookahead::arrive(elements, schedule, cx, i, packet);
+            }
+            Node::Link(link) => link.arrive(cx, into, packet),
+            Node::Other(element) => element.arrive(cx, into, packet),
+            filter => match filter.pass(cx, packet, alone) {
+                Some(end) => {
+                    (to, port) = end;
+                    continue;
+                }
+                None => return,
+            },
+        };
+        if !next.is_never() {
             schedule.no_later(i, next);
         }
         return;
-    };
-    let (cx, port) = (&mut Cx { now, me: to, core, outbox }, Port(port as u16));
-    let next = match node {
-        Node::Link(link) if link.lookahead.has(Lookahead::FORWARDS) => {
-            return lookahead::arrive(elements, schedule, cx, i, packet);
-        }
-        Node::Link(link) => link.arrive(cx, port, packet),
-        Node::Other(element) => element.arrive(cx, port, packet),
-        filter => filter.arrive(cx, port, packet),
-    };
-    if !next.is_never() {
-        schedule.no_later(i, next);
     }
 }
 

@@ -4,9 +4,10 @@
 //! passes a packet on at once or removes it.
 
 use crate::background::{Absorber, Background};
-use crate::element::{Cx, Element};
+use crate::element::{Cx, Element, Port};
 use crate::link::Link;
 use crate::loss::Loss;
+use crate::wires::PortEnd;
 use base::packet::Packet;
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
@@ -45,15 +46,22 @@ impl Node {
         element.map(|element| Node::Other(Box::new(element)))
     }
 
-    /// Whether a filter passes a packet by its port 0; if not, it has removed the packet or sent others. None: no filter.
-    #[inline(always)]
-    pub(crate) fn passes(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Option<bool> {
-        match self {
-            Node::Link(_) | Node::Other(_) => None,
-            Node::Loss(loss) => Some(loss.passes(cx, packet)),
-            Node::Background(_) => Some(true),
-            Node::Absorber(absorber) => Some(absorber.passes(cx, packet)),
+    /// Submits a packet to a filter. If it passes, returns its next target, or sends it by the outbox unless it is `alone`.
+    #[inline(never)]
+    pub(crate) fn pass(&mut self, cx: &mut Cx<'_>, packet: &Packet, alone: bool) -> Option<PortEnd> {
+        let passes = match self {
+            Node::Link(_) | Node::Other(_) => false,
+            Node::Loss(loss) => loss.passes(cx, packet),
+            Node::Background(_) => true,
+            Node::Absorber(absorber) => absorber.passes(cx, packet),
+        };
+        if passes && alone {
+            return Some(cx.core.wires.reaches(cx.me, Port(0), packet));
         }
+        if passes {
+            cx.forward_from(Port(0), packet);
+        }
+        None
     }
 }
 
