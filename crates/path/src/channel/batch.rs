@@ -70,7 +70,7 @@ impl FrameTimes {
 impl Channel {
     /// Rate of the present state or of the link, if it is constant until the next state change.
     #[inline]
-    fn steady_rate(&self) -> Option<Rate> {
+    pub(super) fn steady_rate(&self) -> Option<Rate> {
         let rate = match (self.followers.rate(), &self.capacity) {
             (Some(rate), _) => rate,
             (None, Capacity::Fixed(rate)) => *rate,

@@ -297,23 +297,37 @@ impl Classes {
         self.classes[i].queue.head()
     }
 
-    /// Removes the next packet, which `act` reads, from a queue where that has no other effect. False, without an effect,
-    /// in all other cases.
+    /// Removes the next packet, which `act` reads, from a queue where that has no other effect: one that arrived by `since`,
+    /// or before `now`. False, without an effect, in all other cases.
     #[inline]
-    pub(crate) fn take_plain(&mut self, act: impl FnOnce(&Waiting)) -> bool {
-        let i = match self.occupied {
-            bits if self.is_strict && bits > 0 && self.classes.len() <= 64 => self.order[bits.trailing_zeros() as usize],
-            _ => return false,
-        };
-        let Class { bit, queue: Queue::Fifo(fifo), .. } = &mut self.classes[i] else { return false };
-        if !fifo.is_plain() || !fifo.pop_by(act) {
+    pub(crate) fn take_plain(&mut self, since: Time, now: Time, mut act: impl FnMut(&Waiting)) -> bool {
+        if !self.is_strict || self.classes.len() > 64 {
             return false;
         }
-        self.packets -= 1;
-        if fifo.is_empty() {
-            self.occupied &= !*bit;
+        let mut bits = self.occupied;
+        while bits > 0 {
+            let i = self.order[bits.trailing_zeros() as usize];
+            let Class { bit, queue: Queue::Fifo(fifo), .. } = &mut self.classes[i] else { return false };
+            if !fifo.is_plain() {
+                return false;
+            }
+            if fifo.arrived(since, now) && fifo.pop_by(&mut act) {
+                self.packets -= 1;
+                if fifo.is_empty() {
+                    self.occupied &= !*bit;
+                }
+                return true;
+            }
+            bits &= bits - 1;
         }
-        true
+        false
+    }
+
+    /// Bytes waiting in FIFO queues.
+    #[inline]
+    pub(crate) fn bytes(&self) -> u64 {
+        let bytes = |class: &Class| if let Queue::Fifo(fifo) = &class.queue { fifo.bytes() } else { 0 };
+        self.classes.iter().map(bytes).sum()
     }
 
     /// Removes and returns the next packet. `None` does not mean that the queues are empty ([`Classes::len`]): AQM

@@ -8,11 +8,12 @@
 use super::batch::INSTANT;
 use super::class::Classes;
 use super::follow::{Follower, Service};
-use super::{Channel, ChannelConfig};
+use super::{Channel, ChannelConfig, MOST_LOAD};
 use crate::element::Cx;
 use crate::element::Element as _;
 use crate::qdisc::Room;
 use base::Time;
+use base::packet::Packet;
 use base::event::Category;
 
 /// Whether steps of a channel with these queues may be processed late and in batches: no step drops packets or returns credit, except those for which [`Channel::schedule`] plans a wake-up.
@@ -24,6 +25,16 @@ pub(super) fn permits(config: &ChannelConfig, queues: &Classes) -> bool {
         && !config.followers.iter().any(|follower| follower.may_drop() || follower.has_errors())
         // A batch fills the send buffer at its end.
         && (config.send_buffer.is_none() || !queues.is_bounded())
+}
+
+/// Whether a packet that arrives at a busy channel may join its queue before earlier steps are processed: they only take
+/// packets out of the queues, in an order that depends on arrivals before each step alone.
+pub(super) fn permits_queueing(config: &ChannelConfig, queues: &Classes) -> bool {
+    queues.is_strict()
+        && !queues.may_expire()
+        && config.framing.factor >= 1.0
+        // Without ARQ each start of a packet makes room in the send buffer.
+        && (config.send_buffer.is_none() || config.arq.is_some())
 }
 
 /// Number of packets inside a channel up to which the end of a frame does not depend on earlier deliveries: without
@@ -55,7 +66,32 @@ impl Channel {
         if advances {
             self.advance_to(cx, limit, true);
         }
+        self.advanced = cx.now();
         advances
+    }
+
+    /// Enqueues an arriving packet without processing earlier steps, if the channel is busy until now with packets that
+    /// arrived before, and the queue surely has room; false, without an effect, in all other cases.
+    #[inline]
+    pub(super) fn queue_late(&mut self, cx: &Cx<'_>, packet: &Packet) -> bool {
+        let now = cx.now();
+        if self.deferred == Time::ZERO || self.calm.min(self.exit).min(self.followers.next_change()) <= now {
+            return false;
+        }
+        self.queues_late
+            && self.queues.len() > 0
+            && cx.is_past_own_turn()
+            && self.again != now
+            && self.holds() < MOST_LOAD
+            && self.is_busy_at(now)
+            && self.queues.append(now, packet)
+    }
+
+    /// Whether the packet in service and those in the queues need more time than until `t`.
+    #[inline]
+    fn is_busy_at(&self, t: Time) -> bool {
+        let Some(rate) = self.steady_rate() else { return false };
+        t < self.deferred || t < self.deferred + rate.span_of(self.queues.bytes())
     }
 
     /// Processes the deferred frames that were due before this call.

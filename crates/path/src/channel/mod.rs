@@ -149,6 +149,12 @@ pub struct Channel {
     batches: bool,
     /// End of the packet in service, if its frames are processed then; otherwise [`Time::ZERO`].
     deferred: Time,
+    /// Whether arrivals at a busy channel need no earlier step.
+    queues_late: bool,
+    /// Lower bound of the next feedback with an effect, as last computed.
+    calm: Time,
+    /// Time of the last call that processed the steps before it.
+    advanced: Time,
     /// Interval in which all gates are known to be open, end excluded.
     open: (Time, Time),
     frame_times: FrameTimes,
@@ -169,6 +175,7 @@ impl Channel {
         let most_inside = late::most_inside(&config);
         let queues = Classes::new(std::mem::take(&mut config.classes));
         let late = late::permits(&config, &queues);
+        let queues_late = late && late::permits_queueing(&config, &queues);
         let mut channel = Channel {
             capacity: config.capacity,
             delay: config.delay,
@@ -200,6 +207,9 @@ impl Channel {
             late,
             batches: false,
             deferred: Time::ZERO,
+            queues_late,
+            calm: Time::ZERO,
+            advanced: Time::ZERO,
             open: (Time::ZERO, Time::ZERO),
             frame_times: FrameTimes::default(),
             again: Time::NEVER,
@@ -405,6 +415,10 @@ impl Channel {
     /// Processes an arriving packet.
     #[inline]
     fn take(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
+        if self.queue_late(cx, packet) {
+            self.again = Time::NEVER;
+            return;
+        }
         let advanced = self.advance(cx);
         if self.in_service.is_some() && self.queue_up(cx, packet) {
             // Service and deliveries are those planned before.

@@ -13,7 +13,12 @@ impl Channel {
     /// Updates the times of the next internal event and of the next delivery.
     #[inline]
     pub(super) fn look_ahead(&mut self) {
-        self.due = self.others().min(self.next_feedback());
+        self.calm = self.next_feedback();
+        self.due = self.others().min(self.calm);
+        if let (Some(service), Some(arq)) = (&self.in_service, &self.arq) {
+            // The present frame may be lost.
+            self.calm = self.calm.min(arq.feedback_at(service.end));
+        }
         // The next packet in order stays the next one until it is delivered or flushed.
         if self.exit.is_never() || !self.buffer.is_in_order() {
             self.exit = self.buffer.next_delivery();

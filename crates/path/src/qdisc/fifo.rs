@@ -166,6 +166,18 @@ impl Fifo {
         true
     }
 
+    /// Bytes waiting.
+    #[inline]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether the packet at the head arrived by `since` or before `now`.
+    #[inline]
+    pub(crate) fn arrived(&self, since: Time, now: Time) -> bool {
+        self.waiting.front().is_some_and(|head| head.joined <= since || head.joined < now)
+    }
+
     /// Removes the packet at the head of a plain queue, which `act` reads; false if there is none.
     #[inline]
     pub(crate) fn pop_by(&mut self, act: impl FnOnce(&Waiting)) -> bool {
