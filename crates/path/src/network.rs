@@ -10,7 +10,7 @@ use crate::node::Node;
 use crate::outbox::{Outbox, Parcel, SIGNAL};
 use crate::schedule::Schedule;
 use crate::trigger::Triggers;
-use crate::wires::Wires;
+use crate::wires::{PortEnd, Wires};
 use base::Time;
 use base::packet::{DropReason, Packet};
 use base::pool::Pool;
@@ -210,7 +210,7 @@ impl Network {
                 None => link.wake(&mut Cx { now: due, me, core, outbox }),
             },
             Node::Other(element) => element.wake(&mut Cx { now: due, me, core, outbox }),
-            filter => filter.wake(&mut Cx { now: due, me, core, outbox }),
+            filter @ Node::Filter(_) => filter.wake(&mut Cx { now: due, me, core, outbox }),
         };
         self.schedule.set(i, next);
         self.settle();
@@ -397,7 +397,7 @@ fn hand(
             }
             Node::Link(link) => link.arrive(cx, into, packet),
             Node::Other(element) => element.arrive(cx, into, packet),
-            filter => match filter.pass(cx, packet, alone) {
+            Node::Filter(_) => match filter(elements, core, outbox, now, packet, to, alone) {
                 Some(end) => {
                     (to, port) = end;
                     continue;
@@ -410,6 +410,34 @@ fn hand(
         }
         return;
     }
+}
+
+/// Submits a packet to a filter, and to those that follow. If it passes, returns its next target, or sends it by the
+/// outbox unless it is `alone`.
+#[inline(never)]
+fn filter(
+    elements: &mut [Node],
+    core: &mut Core,
+    outbox: &mut Outbox,
+    now: Time,
+    packet: &Packet,
+    mut me: ElementId,
+    alone: bool,
+) -> Option<PortEnd> {
+    let mut end = (me, 0);
+    while let Some(Node::Filter(filter)) = elements.get_mut(me.0 as usize) {
+        let cx = &mut Cx { now, me, core, outbox };
+        if !filter.passes(cx, packet) {
+            return None;
+        }
+        if !alone {
+            cx.forward_from(Port(0), packet);
+            return None;
+        }
+        end = core.wires.reaches(me, Port(0), packet);
+        me = end.0;
+    }
+    Some(end)
 }
 
 /// Delivers the next signal; returns its receiver's number and next wake-up.

@@ -4,10 +4,9 @@
 //! passes a packet on at once or removes it.
 
 use crate::background::{Absorber, Background};
-use crate::element::{Cx, Element, Port};
+use crate::element::{Cx, Element};
 use crate::link::Link;
 use crate::loss::Loss;
-use crate::wires::PortEnd;
 use base::packet::Packet;
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
@@ -16,14 +15,20 @@ use std::ops::{Deref, DerefMut};
 pub(crate) enum Node {
     /// A link.
     Link(Box<Link>),
-    /// Random loss.
-    Loss(Box<Loss>),
-    /// Source of background load.
-    Background(Box<Background>),
-    /// End of background load.
-    Absorber(Box<Absorber>),
+    /// A filter.
+    Filter(Box<Filter>),
     /// Any other element.
     Other(Box<dyn Element>),
+}
+
+/// Element that passes a packet on at once or removes it.
+pub(crate) enum Filter {
+    /// Random loss.
+    Loss(Loss),
+    /// Source of background load.
+    Background(Background),
+    /// End of background load.
+    Absorber(Absorber),
 }
 
 impl Node {
@@ -34,34 +39,47 @@ impl Node {
         if let Some(link) = any.downcast_mut::<Option<Link>>() {
             return link.take().map(|link| Node::Link(Box::new(link)));
         }
-        if let Some(loss) = any.downcast_mut::<Option<Loss>>() {
-            return loss.take().map(|loss| Node::Loss(Box::new(loss)));
-        }
-        if let Some(source) = any.downcast_mut::<Option<Background>>() {
-            return source.take().map(|source| Node::Background(Box::new(source)));
-        }
-        if let Some(absorber) = any.downcast_mut::<Option<Absorber>>() {
-            return absorber.take().map(|absorber| Node::Absorber(Box::new(absorber)));
+        let filter = if let Some(loss) = any.downcast_mut::<Option<Loss>>() {
+            loss.take().map(Filter::Loss)
+        } else if let Some(source) = any.downcast_mut::<Option<Background>>() {
+            source.take().map(Filter::Background)
+        } else if let Some(absorber) = any.downcast_mut::<Option<Absorber>>() {
+            absorber.take().map(Filter::Absorber)
+        } else {
+            None
+        };
+        if let Some(filter) = filter {
+            return Some(Node::Filter(Box::new(filter)));
         }
         element.map(|element| Node::Other(Box::new(element)))
     }
+}
 
-    /// Submits a packet to a filter. If it passes, returns its next target, or sends it by the outbox unless it is `alone`.
-    #[inline(never)]
-    pub(crate) fn pass(&mut self, cx: &mut Cx<'_>, packet: &Packet, alone: bool) -> Option<PortEnd> {
-        let passes = match self {
-            Node::Link(_) | Node::Other(_) => false,
-            Node::Loss(loss) => loss.passes(cx, packet),
-            Node::Background(_) => true,
-            Node::Absorber(absorber) => absorber.passes(cx, packet),
-        };
-        if passes && alone {
-            return Some(cx.core.wires.reaches(cx.me, Port(0), packet));
+impl Filter {
+    fn as_element(&self) -> &dyn Element {
+        match self {
+            Filter::Loss(loss) => loss,
+            Filter::Background(source) => source,
+            Filter::Absorber(absorber) => absorber,
         }
-        if passes {
-            cx.forward_from(Port(0), packet);
+    }
+
+    fn as_element_mut(&mut self) -> &mut dyn Element {
+        match self {
+            Filter::Loss(loss) => loss,
+            Filter::Background(source) => source,
+            Filter::Absorber(absorber) => absorber,
         }
-        None
+    }
+
+    /// Whether a packet passes; if not, it was removed or others were sent.
+    #[inline]
+    pub(crate) fn passes(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> bool {
+        match self {
+            Filter::Loss(loss) => loss.passes(cx, packet),
+            Filter::Background(_) => true,
+            Filter::Absorber(absorber) => absorber.passes(cx, packet),
+        }
     }
 }
 
@@ -70,9 +88,7 @@ impl Deref for Node {
     fn deref(&self) -> &dyn Element {
         match self {
             Node::Link(link) => &**link,
-            Node::Loss(loss) => &**loss,
-            Node::Background(source) => &**source,
-            Node::Absorber(absorber) => &**absorber,
+            Node::Filter(filter) => filter.as_element(),
             Node::Other(element) => &**element,
         }
     }
@@ -82,9 +98,7 @@ impl DerefMut for Node {
     fn deref_mut(&mut self) -> &mut dyn Element {
         match self {
             Node::Link(link) => &mut **link,
-            Node::Loss(loss) => &mut **loss,
-            Node::Background(source) => &mut **source,
-            Node::Absorber(absorber) => &mut **absorber,
+            Node::Filter(filter) => filter.as_element_mut(),
             Node::Other(element) => &mut **element,
         }
     }
@@ -105,7 +119,7 @@ mod tests {
         assert!(matches!(Node::of(Link::new(config, Vec::new())), Some(Node::Link(_))));
         let seed = Seed { seed: 1, repetition: 0 };
         let loss = Loss::new(Rule::Random(0.5), seed.stream("node", "loss"));
-        assert!(matches!(Node::of(loss), Some(Node::Loss(_))));
-        assert!(matches!(Node::of(Absorber::default()), Some(Node::Absorber(_))));
+        assert!(matches!(Node::of(loss), Some(Node::Filter(filter)) if matches!(*filter, Filter::Loss(_))));
+        assert!(matches!(Node::of(Absorber::default()), Some(Node::Filter(_))));
     }
 }
