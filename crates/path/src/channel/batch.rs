@@ -34,6 +34,15 @@ struct Rest {
     end: Time,
 }
 
+/// Last frames of packets with one body, at one rate.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LastFrame {
+    rate: Rate,
+    body: u32,
+    bytes: u32,
+    span: Span,
+}
+
 /// Transmission times of the last two frame lengths, at one rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FrameTimes {
@@ -185,7 +194,11 @@ impl Channel {
         if more == 0 {
             return Some(Rest { more, bytes: frame.bytes, gap: Span::ZERO, end });
         }
-        let (bytes, last) = self.frame_time(rate, body, frames - 1);
+        if self.last_frame.body != body || self.last_frame.rate != rate {
+            let (bytes, span) = self.frame_time(rate, body, frames - 1);
+            self.last_frame = LastFrame { rate, body, bytes, span };
+        }
+        let LastFrame { bytes, span: last, .. } = self.last_frame;
         let full = if more > 1 { self.frame_times.span_of(rate, frame.bytes) } else { last };
         let start = if more > 1 { end + full.times(u64::from(more - 1)) } else { end };
         let passes = self.arq.as_ref().is_none_or(|arq| arq.allowance() >= more)

@@ -36,7 +36,7 @@ use arq::{Arq, ArqConfig, ArqDecision, Frame};
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
 use base::{Span, Time};
-use batch::FrameTimes;
+use batch::{FrameTimes, LastFrame};
 use buffer::Buffer;
 use class::{ClassConfig, Classes};
 use credit::{CREDIT, Credit};
@@ -158,6 +158,7 @@ pub struct Channel {
     /// Interval in which all gates are known to be open, end excluded.
     open: (Time, Time),
     frame_times: FrameTimes,
+    last_frame: LastFrame,
     /// Time of the last call or step, if it left a step for the same time.
     again: Time,
     /// Time of the last wake-up whose steps were left to the next call.
@@ -212,6 +213,7 @@ impl Channel {
             advanced: Time::ZERO,
             open: (Time::ZERO, Time::ZERO),
             frame_times: FrameTimes::default(),
+            last_frame: LastFrame::default(),
             again: Time::NEVER,
             turn: Time::NEVER,
             most_inside,
