@@ -103,17 +103,19 @@ impl Loss {
     /// Whether a packet passes; a selected one is treated.
     #[inline]
     pub(crate) fn passes(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> bool {
-        match self.loses(cx.now(), packet) {
-            None => true,
-            Some(reason) => {
-                self.treat(cx, *packet, reason);
-                false
-            }
+        let reason = match &self.rule {
+            Rule::Random(_) if !self.stream.occurs(self.chance) => return true,
+            Rule::Random(_) => Some(DropReason::Loss),
+            _ => self.loses(cx.now(), packet),
+        };
+        if let Some(reason) = reason {
+            self.treat(cx, *packet, reason);
         }
+        reason.is_none()
     }
 
     /// Whether the model selects the packet; returns the reason for a drop.
-    #[inline]
+    #[inline(never)]
     fn loses(&mut self, now: Time, packet: &Packet) -> Option<DropReason> {
         let p = match &mut self.rule {
             Rule::Scripted(ranges) => {
@@ -121,7 +123,7 @@ impl Loss {
                     && ranges.iter().any(|&(first, last)| (first..=last).contains(&packet.ordinal));
                 return named.then_some(DropReason::Scripted);
             }
-            Rule::Random(_) => return self.stream.occurs(self.chance).then_some(DropReason::Loss),
+            Rule::Random(p) => *p,
             Rule::GilbertElliott { leave_good, leave_bad, loss_good, loss_bad } => {
                 let leave = if self.bad { leave_bad } else { leave_good };
                 self.bad ^= self.stream.uniform() < *leave;

@@ -10,7 +10,7 @@ use crate::node::Node;
 use crate::outbox::{Outbox, Parcel, SIGNAL};
 use crate::schedule::Schedule;
 use crate::trigger::Triggers;
-use crate::wires::{PortEnd, Wires};
+use crate::wires::Wires;
 use base::Time;
 use base::packet::{DropReason, Packet};
 use base::pool::Pool;
@@ -397,47 +397,22 @@ fn hand(
             }
             Node::Link(link) => link.arrive(cx, into, packet),
             Node::Other(element) => element.arrive(cx, into, packet),
-            Node::Filter(_) => match filter(elements, core, outbox, now, packet, to, alone) {
-                Some(end) => {
-                    (to, port) = end;
-                    continue;
+            Node::Filter(filter) => {
+                if !filter.passes(cx, packet) {
+                    return;
                 }
-                None => return,
-            },
+                if !alone {
+                    return cx.forward_from(Port(0), packet);
+                }
+                (to, port) = core.wires.reaches(to, Port(0), packet);
+                continue;
+            }
         };
         if !next.is_never() {
             schedule.no_later(i, next);
         }
         return;
     }
-}
-
-/// Submits a packet to a filter, and to those that follow. If it passes, returns its next target, or sends it by the
-/// outbox unless it is `alone`.
-#[inline(never)]
-fn filter(
-    elements: &mut [Node],
-    core: &mut Core,
-    outbox: &mut Outbox,
-    now: Time,
-    packet: &Packet,
-    mut me: ElementId,
-    alone: bool,
-) -> Option<PortEnd> {
-    let mut end = (me, 0);
-    while let Some(Node::Filter(filter)) = elements.get_mut(me.0 as usize) {
-        let cx = &mut Cx { now, me, core, outbox };
-        if !filter.passes(cx, packet) {
-            return None;
-        }
-        if !alone {
-            cx.forward_from(Port(0), packet);
-            return None;
-        }
-        end = core.wires.reaches(me, Port(0), packet);
-        me = end.0;
-    }
-    Some(end)
 }
 
 /// Delivers the next signal; returns its receiver's number and next wake-up.

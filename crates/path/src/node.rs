@@ -73,7 +73,7 @@ impl Filter {
     }
 
     /// Whether a packet passes; if not, it was removed or others were sent.
-    #[inline]
+    #[inline(always)] // part of the network's loop
     pub(crate) fn passes(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> bool {
         match self {
             Filter::Loss(loss) => loss.passes(cx, packet),
