@@ -106,7 +106,8 @@ mod tests {
     #[test]
     fn a_chance_is_the_comparison_of_the_fraction() {
         let mut s = Seed { seed: 1, repetition: 0 }.stream("radio", "chance");
-        let mut probabilities = vec![0.0, -0.5, 1.0, 2.0, f64::NAN, f64::MIN_POSITIVE, 0.5, 1.0 - f64::EPSILON / 2.0];
+        let mut probabilities =
+            vec![0.0, -0.5, 1.0, 2.0, f64::NAN, f64::MIN_POSITIVE, 0.5, 1.0 - f64::EPSILON / 2.0];
         probabilities.extend((1..60).map(|n| 0.5f64.powi(n)));
         for _ in 0..20_000 {
             let (p, near) = (s.uniform(), s.bits() % 5);

@@ -23,7 +23,8 @@ use base::{Rate, Span, Time};
 pub(super) const INSTANT: Span = Span::from_nanos(1);
 
 /// Frames of the packet in service.
-struct Rest {
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rest {
     /// Number of frames to start.
     more: u32,
     /// Bytes of the last frame.
@@ -122,7 +123,10 @@ impl Channel {
 
     /// Processes the steps before `limit` as far as the service is steady; false if nothing was done. `defers`: whether
     /// frames of a packet that ends later may be left to the next call.
+    #[inline]
     pub(super) fn run(&mut self, cx: &mut Cx<'_>, limit: Time, defers: bool) -> bool {
+        let mut known = (self.deferred > Time::ZERO).then_some(self.rest);
+        self.deferred = Time::ZERO;
         if !self.late || self.arq.as_ref().is_some_and(|arq| !arq.is_steady()) {
             return false;
         }
@@ -138,9 +142,9 @@ impl Channel {
                 && service.end < limit
             {
                 let service = *service;
-                if let Some(rest) = self.rest(&service, rate) {
+                if let Some(rest) = known.take().or_else(|| self.rest(&service, rate)) {
                     if rest.end >= limit && defers && limit == last && self.may_defer(&service, &rest) {
-                        self.deferred = rest.end;
+                        (self.deferred, self.rest) = (rest.end, rest);
                         break;
                     }
                     if rest.end < limit && self.run_packet(cx, &service, &rest) {

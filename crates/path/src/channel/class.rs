@@ -92,14 +92,24 @@ struct Bounds {
 impl Bounds {
     fn of(rule: ClassRule) -> Self {
         let ClassRule { ledgers, service, size, kind } = rule;
-        Bounds { size: size.unwrap_or((0, u32::MAX)), service: service.unwrap_or((0, u8::MAX)), kind, ledgers }
+        Bounds {
+            size: size.unwrap_or((0, u32::MAX)),
+            service: service.unwrap_or((0, u8::MAX)),
+            kind,
+            ledgers,
+        }
     }
 
     /// [`ClassRule::holds`].
-    #[inline]
+    #[inline(always)]
     fn hold(&self, packet: &Packet) -> bool {
-        (self.size.0..=self.size.1).contains(&packet.size)
-            && (self.service.0..=self.service.1).contains(&packet.class)
+        self.size.0 <= packet.size && packet.size <= self.size.1 && self.hold_others(packet)
+    }
+
+    /// The conditions besides the size.
+    #[inline(never)]
+    fn hold_others(&self, packet: &Packet) -> bool {
+        (self.service.0..=self.service.1).contains(&packet.class)
             && self.kind.is_none_or(|kind| kind == PacketKind::of(packet.flags))
             && self.ledgers.as_ref().is_none_or(|of| of.get(packet.ledger()) == Some(&true))
     }
@@ -155,7 +165,9 @@ impl Classes {
         });
         let groups: Vec<(usize, usize)> = groups.collect();
         let expire = configs.iter().any(|c| c.queue.has_stay());
-        let bits = |i: usize| order.iter().position(|&of| of == i).map_or(0, |o| 1u64.checked_shl(o as u32).unwrap_or(0));
+        let bits = |i: usize| {
+            order.iter().position(|&of| of == i).map_or(0, |o| 1u64.checked_shl(o as u32).unwrap_or(0))
+        };
         let bits: Vec<u64> = (0..configs.len()).map(bits).collect();
         let class = |(c, bit): (ClassConfig, u64)| Class {
             bounds: Bounds::of(c.rule),
@@ -226,7 +238,12 @@ impl Classes {
     #[inline]
     fn class_of(&self, packet: &Packet) -> usize {
         let Some((_, others)) = self.classes.split_last() else { return 0 };
-        others.iter().position(|class| class.bounds.hold(packet)).unwrap_or(others.len())
+        for (i, class) in others.iter().enumerate() {
+            if class.bounds.hold(packet) {
+                return i;
+            }
+        }
+        others.len()
     }
 
     /// Updates `occupied` for a class.
@@ -240,7 +257,9 @@ impl Classes {
     #[inline]
     pub(crate) fn append(&mut self, now: Time, packet: &Packet) -> bool {
         let i = self.class_of(packet);
-        let Class { queue: Queue::Fifo(fifo), police: None, bit, .. } = &mut self.classes[i] else { return false };
+        let Class { queue: Queue::Fifo(fifo), police: None, bit, .. } = &mut self.classes[i] else {
+            return false;
+        };
         if self.bounded || !fifo.append(now, packet) {
             return false;
         }

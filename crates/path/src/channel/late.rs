@@ -13,8 +13,8 @@ use crate::element::Cx;
 use crate::element::Element as _;
 use crate::qdisc::Room;
 use base::Time;
-use base::packet::Packet;
 use base::event::Category;
+use base::packet::Packet;
 
 /// Whether steps of a channel with these queues may be processed late and in batches: no step drops packets or returns credit, except those for which [`Channel::schedule`] plans a wake-up.
 pub(super) fn permits(config: &ChannelConfig, queues: &Classes) -> bool {
@@ -109,7 +109,6 @@ impl Channel {
     #[inline(never)]
     fn advance_to(&mut self, cx: &mut Cx<'_>, limit: Time, defers: bool) {
         let now = cx.now();
-        self.deferred = Time::ZERO;
         loop {
             if self.run(cx, limit, defers) {
                 self.look_ahead();
