@@ -23,8 +23,7 @@ use base::{Rate, Span, Time};
 pub(super) const INSTANT: Span = Span::from_nanos(1);
 
 /// Frames of the packet in service.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Rest {
+struct Rest {
     /// Number of frames to start.
     more: u32,
     /// Bytes of the last frame.
@@ -123,10 +122,7 @@ impl Channel {
 
     /// Processes the steps before `limit` as far as the service is steady; false if nothing was done. `defers`: whether
     /// frames of a packet that ends later may be left to the next call.
-    #[inline]
     pub(super) fn run(&mut self, cx: &mut Cx<'_>, limit: Time, defers: bool) -> bool {
-        let mut known = (self.deferred > Time::ZERO).then_some(self.rest);
-        self.deferred = Time::ZERO;
         if !self.late || self.arq.as_ref().is_some_and(|arq| !arq.is_steady()) {
             return false;
         }
@@ -142,9 +138,9 @@ impl Channel {
                 && service.end < limit
             {
                 let service = *service;
-                if let Some(rest) = known.take().or_else(|| self.rest(&service, rate)) {
+                if let Some(rest) = self.rest(&service, rate) {
                     if rest.end >= limit && defers && limit == last && self.may_defer(&service, &rest) {
-                        (self.deferred, self.rest) = (rest.end, rest);
+                        self.deferred = rest.end;
                         break;
                     }
                     if rest.end < limit && self.run_packet(cx, &service, &rest) {
@@ -388,18 +384,10 @@ impl Channel {
         {
             return false;
         }
-        match self.send_buffer {
-            None => {}
-            Some(room) if self.queues.len() > 0 => {
-                if self.buffer.takes(room, 0) {
-                    return false;
-                }
-            }
-            Some(room) => {
-                if self.buffer.takes(room, packet.size) {
-                    return false;
-                }
-            }
+        let waits = self.queues.len() > 0;
+        let enters = |room| self.buffer.takes(room, if waits { 0 } else { packet.size });
+        if self.send_buffer.is_some_and(enters) {
+            return false;
         }
         self.queues.append(now, packet)
     }

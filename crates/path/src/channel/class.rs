@@ -101,15 +101,10 @@ impl Bounds {
     }
 
     /// [`ClassRule::holds`].
-    #[inline(always)]
+    #[inline]
     fn hold(&self, packet: &Packet) -> bool {
-        self.size.0 <= packet.size && packet.size <= self.size.1 && self.hold_others(packet)
-    }
-
-    /// The conditions besides the size.
-    #[inline(never)]
-    fn hold_others(&self, packet: &Packet) -> bool {
-        (self.service.0..=self.service.1).contains(&packet.class)
+        (self.size.0..=self.size.1).contains(&packet.size)
+            && (self.service.0..=self.service.1).contains(&packet.class)
             && self.kind.is_none_or(|kind| kind == PacketKind::of(packet.flags))
             && self.ledgers.as_ref().is_none_or(|of| of.get(packet.ledger()) == Some(&true))
     }
@@ -238,12 +233,7 @@ impl Classes {
     #[inline]
     fn class_of(&self, packet: &Packet) -> usize {
         let Some((_, others)) = self.classes.split_last() else { return 0 };
-        for (i, class) in others.iter().enumerate() {
-            if class.bounds.hold(packet) {
-                return i;
-            }
-        }
-        others.len()
+        others.iter().position(|class| class.bounds.hold(packet)).unwrap_or(others.len())
     }
 
     /// Updates `occupied` for a class.

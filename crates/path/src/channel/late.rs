@@ -109,6 +109,7 @@ impl Channel {
     #[inline(never)]
     fn advance_to(&mut self, cx: &mut Cx<'_>, limit: Time, defers: bool) {
         let now = cx.now();
+        self.deferred = Time::ZERO;
         loop {
             if self.run(cx, limit, defers) {
                 self.look_ahead();

@@ -36,7 +36,7 @@ use arq::{Arq, ArqConfig, ArqDecision, Frame};
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
 use base::{Span, Time};
-use batch::{FrameTimes, LastFrame, Rest};
+use batch::{FrameTimes, LastFrame};
 use buffer::Buffer;
 use class::{ClassConfig, Classes};
 use credit::{CREDIT, Credit};
@@ -149,8 +149,6 @@ pub struct Channel {
     batches: bool,
     /// End of the packet in service, if its frames are processed then; otherwise [`Time::ZERO`].
     deferred: Time,
-    /// Its frames.
-    rest: Rest,
     /// Whether arrivals at a busy channel need no earlier step.
     queues_late: bool,
     /// Lower bound of the next feedback with an effect, as last computed.
@@ -210,7 +208,6 @@ impl Channel {
             late,
             batches: false,
             deferred: Time::ZERO,
-            rest: Rest::default(),
             queues_late,
             calm: Time::ZERO,
             advanced: Time::ZERO,
