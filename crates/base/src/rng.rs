@@ -10,6 +10,32 @@ use rand_pcg::rand_core::Rng as _;
 #[derive(Clone, Debug)]
 pub struct Stream(Pcg64Mcg);
 
+/// Probability of an event as a bound on the upper 53 bits of a draw: [`Stream::occurs`] then needs no conversion of
+/// the draw to a fraction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chance(u64);
+
+impl Chance {
+    /// The bound for which [`Stream::occurs`] agrees with `uniform() < probability` for every draw.
+    pub fn of(probability: f64) -> Chance {
+        let mut bound = ((probability * (1u64 << 53) as f64) as u64).min(1 << 53);
+        // Off by one at most, for rounding.
+        while bound > 0 && fraction(bound - 1) >= probability {
+            bound -= 1;
+        }
+        while bound < 1 << 53 && fraction(bound) < probability {
+            bound += 1;
+        }
+        Chance(bound)
+    }
+}
+
+/// The fraction of [`Stream::uniform`] for the upper 53 bits of a draw.
+#[inline]
+fn fraction(upper: u64) -> f64 {
+    (upper as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
+}
+
 /// Root of all streams of one repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed {
@@ -41,7 +67,12 @@ impl Stream {
     /// no special cases.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
-        ((self.bits() >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
+        fraction(self.bits() >> 11)
+    }
+    /// Draws whether an event of this chance occurs: `uniform() < probability`, with the same draw.
+    #[inline]
+    pub fn occurs(&mut self, chance: Chance) -> bool {
+        self.bits() >> 11 < chance.0
     }
 }
 
@@ -71,6 +102,23 @@ mod tests {
     }
     const PINNED: [u64; 4] =
         [7030347335795720055, 8212359971099545988, 1791776500285271467, 8830353037988754345];
+
+    #[test]
+    fn a_chance_is_the_comparison_of_the_fraction() {
+        let mut s = Seed { seed: 1, repetition: 0 }.stream("radio", "chance");
+        let mut probabilities =
+            vec![0.0, -0.5, 1.0, 2.0, f64::NAN, f64::MIN_POSITIVE, 0.5, 1.0 - f64::EPSILON / 2.0];
+        probabilities.extend((1..60).map(|n| 0.5f64.powi(n)));
+        for _ in 0..20_000 {
+            let (p, near) = (s.uniform(), s.bits() % 5);
+            probabilities.extend([p, p * p * p, fraction((p * (1u64 << 53) as f64) as u64 + near)]);
+        }
+        for p in probabilities {
+            let Chance(bound) = Chance::of(p);
+            assert!(bound == 0 || fraction(bound - 1) < p, "{p}");
+            assert!(bound == 1 << 53 || fraction(bound).partial_cmp(&p).is_none_or(|o| o.is_ge()), "{p}");
+        }
+    }
 
     #[test]
     fn streams_differ_by_each_part_of_their_key() {

@@ -153,6 +153,16 @@ impl Absorber {
     pub fn but(through: Vec<FlowId>) -> Self {
         Absorber { through }
     }
+
+    /// Whether a packet passes; load that ends here is removed.
+    #[inline]
+    pub(crate) fn passes(&self, cx: &mut Cx<'_>, packet: &Packet) -> bool {
+        let ends = packet.flags.has(Flags::VIRTUAL) && !self.through.contains(&packet.flow);
+        if ends {
+            cx.discard(packet);
+        }
+        !ends
+    }
 }
 
 impl Element for Absorber {
@@ -161,9 +171,7 @@ impl Element for Absorber {
     }
 
     fn arrive(&mut self, cx: &mut Cx<'_>, _port: Port, packet: &Packet) -> Time {
-        if packet.flags.has(Flags::VIRTUAL) && !self.through.contains(&packet.flow) {
-            cx.discard(packet);
-        } else {
+        if self.passes(cx, packet) {
             cx.forward_from(Port(0), packet);
         }
         Time::NEVER

@@ -118,9 +118,9 @@ impl Link {
         self
     }
 
-    /// Submits an arriving packet to RED, which may mark it; false if the packet was dropped.
-    #[cold]
-    fn ask(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> bool {
+    /// RED's decision on an arriving packet.
+    #[inline(never)]
+    fn ask(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> AqmVerdict {
         let now = cx.now();
         self.catch_up(now);
         let waiting = (self.slots.len() - self.started) as usize;
@@ -129,26 +129,25 @@ impl Link {
         } else {
             Span::ZERO
         };
-        let Some(red) = &mut self.red else { return true };
-        match red.arrival(now, waiting, idle, packet.ecn) {
-            AqmVerdict::Pass => {}
-            AqmVerdict::Mark => {
-                //= RFC 3168 section 5: the CE codepoint is '11'
-                packet.ecn = 3;
-                let id = packet.id;
-                cx.record(Category::Path, now, || Event::Marked { packet: id });
-            }
-            AqmVerdict::Drop => {
-                cx.drop(*packet, DropReason::Early);
-                return false;
-            }
-        }
-        if self.is_full(packet.size)
-            && let Some(red) = &mut self.red
-        {
+        let full = self.is_full(packet.size);
+        let Some(red) = &mut self.red else { return AqmVerdict::Pass };
+        let verdict = red.arrival(now, waiting, idle, packet.ecn);
+        if full && verdict != AqmVerdict::Drop {
             red.overflowed();
         }
-        true
+        verdict
+    }
+
+    /// Drops or marks a packet by a decision of RED.
+    #[cold]
+    fn treat(&mut self, cx: &mut Cx<'_>, packet: &Packet, verdict: AqmVerdict) {
+        if verdict == AqmVerdict::Drop {
+            return cx.drop(*packet, DropReason::Early);
+        }
+        let (id, now) = (packet.id, cx.now());
+        cx.record(Category::Path, now, || Event::Marked { packet: id });
+        //= RFC 3168 section 5: the CE codepoint is '11'
+        self.queue(cx, &Packet { ecn: 3, ..*packet });
     }
 
     /// Moves packets whose transmission has started by `now` from the backlog to `started`.
@@ -376,9 +375,9 @@ impl Link {
     #[inline(always)]
     pub(crate) fn take(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
         if self.is_managed {
-            let mut packet = *packet;
-            if self.ask(cx, &mut packet) {
-                self.queue(cx, &packet);
+            match self.ask(cx, packet) {
+                AqmVerdict::Pass => self.queue(cx, packet),
+                verdict => self.treat(cx, packet, verdict),
             }
         } else {
             self.queue(cx, packet);

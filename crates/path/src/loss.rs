@@ -9,7 +9,7 @@ use crate::gate::Gate;
 use base::Time;
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
-use base::rng::Stream;
+use base::rng::{Chance, Stream};
 
 /// Not-ECT codepoint (RFC 3168 section 5).
 const NOT_ECT: u8 = 0;
@@ -64,12 +64,15 @@ pub struct Loss {
     /// Whether the Gilbert-Elliott chain is in the bad state.
     bad: bool,
     fate: Fate,
+    /// Chance of [`Rule::Random`].
+    chance: Chance,
 }
 
 impl Loss {
     /// Element that drops the packets selected by `rule`, with random numbers from `stream`.
     pub fn new(rule: Rule, stream: Stream) -> Self {
-        Loss { rule, stream, bad: false, fate: Fate::Lost }
+        let chance = Chance::of(if let Rule::Random(p) = rule { p } else { 0.0 });
+        Loss { rule, stream, bad: false, fate: Fate::Lost, chance }
     }
 
     /// Sets the treatment of selected packets; the default is to drop them.
@@ -97,7 +100,22 @@ impl Loss {
         }
     }
 
+    /// Whether a packet passes; a selected one is treated.
+    #[inline]
+    pub(crate) fn passes(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> bool {
+        let reason = match &self.rule {
+            Rule::Random(_) if !self.stream.occurs(self.chance) => return true,
+            Rule::Random(_) => Some(DropReason::Loss),
+            _ => self.loses(cx.now(), packet),
+        };
+        if let Some(reason) = reason {
+            self.treat(cx, *packet, reason);
+        }
+        reason.is_none()
+    }
+
     /// Whether the model selects the packet; returns the reason for a drop.
+    #[inline(never)]
     fn loses(&mut self, now: Time, packet: &Packet) -> Option<DropReason> {
         let p = match &mut self.rule {
             Rule::Scripted(ranges) => {
@@ -125,9 +143,8 @@ impl Loss {
 
 impl Element for Loss {
     fn arrive(&mut self, cx: &mut Cx<'_>, _port: Port, packet: &Packet) -> Time {
-        match self.loses(cx.now(), packet) {
-            None => cx.forward_from(Port(0), packet),
-            Some(reason) => self.treat(cx, *packet, reason),
+        if self.passes(cx, packet) {
+            cx.forward_from(Port(0), packet);
         }
         Time::NEVER
     }

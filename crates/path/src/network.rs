@@ -204,12 +204,13 @@ impl Network {
                 // Nearly always: one packet, from one element to the next.
                 Some(next) => {
                     schedule.set(i, next);
-                    hand(elements, schedule, core, outbox, due, parcel);
+                    hand(elements, schedule, core, outbox, due, parcel, true);
                     return self.settle();
                 }
                 None => link.wake(&mut Cx { now: due, me, core, outbox }),
             },
             Node::Other(element) => element.wake(&mut Cx { now: due, me, core, outbox }),
+            filter @ Node::Filter(_) => filter.wake(&mut Cx { now: due, me, core, outbox }),
         };
         self.schedule.set(i, next);
         self.settle();
@@ -228,8 +229,9 @@ impl Network {
         let Network { elements, schedule, core, now, .. } = self;
         let (mut sent, mut outbox) = (&mut self.outbox, &mut self.second);
         while !sent.is_empty() {
+            let alone = sent.parcels().len() == 1;
             for parcel in sent.parcels() {
-                hand(elements, schedule, core, outbox, *now, parcel);
+                hand(elements, schedule, core, outbox, *now, parcel, alone);
             }
             sent.clear();
             std::mem::swap(&mut sent, &mut outbox);
@@ -364,7 +366,8 @@ impl Network {
     }
 }
 
-/// Delivers one packet, or the signal whose turn it is. What results is sent to `outbox`.
+/// Delivers one packet to the end of a wire, or the signal whose turn it is. What results is sent to `outbox`. `alone`:
+/// no other packet is in transit, so that one that passes filters overtakes none and need not go through the outbox.
 #[inline(always)]
 fn hand(
     elements: &mut [Node],
@@ -373,27 +376,42 @@ fn hand(
     outbox: &mut Outbox,
     now: Time,
     parcel: &Parcel,
+    alone: bool,
 ) {
-    let Parcel { packet, to, port } = parcel;
-    let i = to.0 as usize;
-    let Some(node) = elements.get_mut(i) else {
-        if *to != SIGNAL {
-            lose(&mut Cx { now, me: ElementId(*port), core, outbox }, packet);
-        } else if let Some((i, next)) = tell(elements, schedule, now, core, outbox) {
+    let packet = &parcel.packet;
+    let (mut to, mut port) = (parcel.to, parcel.port);
+    loop {
+        let i = to.0 as usize;
+        let Some(node) = elements.get_mut(i) else {
+            if to != SIGNAL {
+                lose(&mut Cx { now, me: ElementId(port), core, outbox }, packet);
+            } else if let Some((i, next)) = tell(elements, schedule, now, core, outbox) {
+                schedule.no_later(i, next);
+            }
+            return;
+        };
+        let (cx, into) = (&mut Cx { now, me: to, core, outbox }, Port(port as u16));
+        let next = match node {
+            Node::Link(link) if link.lookahead.has(Lookahead::FORWARDS) => {
+                return lookahead::arrive(elements, schedule, cx, i, packet);
+            }
+            Node::Link(link) => link.arrive(cx, into, packet),
+            Node::Other(element) => element.arrive(cx, into, packet),
+            Node::Filter(filter) => {
+                if !filter.passes(cx, packet) {
+                    return;
+                }
+                if !alone {
+                    return cx.forward_from(Port(0), packet);
+                }
+                (to, port) = core.wires.reaches(to, Port(0), packet);
+                continue;
+            }
+        };
+        if !next.is_never() {
             schedule.no_later(i, next);
         }
         return;
-    };
-    let (cx, port) = (&mut Cx { now, me: *to, core, outbox }, Port(*port as u16));
-    let next = match node {
-        Node::Link(link) if link.lookahead.has(Lookahead::FORWARDS) => {
-            return lookahead::arrive(elements, schedule, cx, i, packet);
-        }
-        Node::Link(link) => link.arrive(cx, port, packet),
-        Node::Other(element) => element.arrive(cx, port, packet),
-    };
-    if !next.is_never() {
-        schedule.no_later(i, next);
     }
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct Arq {
     sent: TimeQueue<Frame>,
     /// Number of lost frames whose feedback is outstanding.
     lost: u32,
+    /// With a constant feedback delay: arrival of the feedback on lost frames.
+    losses: VecDeque<Time>,
     /// The feedback delay, if it is constant.
     steady: Option<Span>,
     /// Frames to retransmit, in order of feedback. Includes frames whose packets were discarded meanwhile.
@@ -100,6 +102,7 @@ impl Arq {
             runs: VecDeque::new(),
             sent: TimeQueue::new(),
             lost: 0,
+            losses: VecDeque::new(),
             repeats: VecDeque::new(),
             pending: BTreeMap::new(),
             unacknowledged: 0,
@@ -124,11 +127,36 @@ impl Arq {
         self.unacknowledged += frames;
     }
 
-    /// Whether the feedback delay is constant and not zero, and no frame was lost whose feedback or retransmission is
-    /// outstanding. Feedback without a delay is processed after the start of the next frame.
+    /// Whether the feedback delay is constant and not zero, and no frame waits for its retransmission: until
+    /// [`Arq::next_lost`] feedback only frees room. Feedback without a delay is processed after the start of the next frame.
+    #[inline]
+    pub(crate) fn is_steady(&self) -> bool {
+        self.steady.is_some_and(|delay| !delay.is_zero()) && self.pending.is_empty()
+    }
+
+    /// Whether in addition no frame was lost whose feedback is outstanding.
     #[inline]
     pub(crate) fn is_quiet(&self) -> bool {
-        self.steady.is_some_and(|delay| !delay.is_zero()) && self.lost == 0 && self.pending.is_empty()
+        self.is_steady() && self.lost == 0
+    }
+
+    /// With a constant delay: time of the next feedback on a lost frame.
+    #[inline]
+    pub(crate) fn next_lost(&self) -> Time {
+        if self.lost == 0 { Time::NEVER } else { self.losses.front().copied().unwrap_or(Time::NEVER) }
+    }
+
+    /// With a constant delay: arrival of the feedback on a frame whose transmission ends at `t`.
+    #[inline]
+    pub(crate) fn feedback_at(&self, t: Time) -> Time {
+        t + self.steady.unwrap_or_default()
+    }
+
+    /// With a constant delay and no lost frame: lower bound of the time by which the feedback on more than `packets`
+    /// packets has arrived.
+    #[inline]
+    pub(crate) fn heard_beyond(&self, packets: usize) -> Time {
+        self.runs.get(packets).map_or(Time::NEVER, |run| run.end)
     }
 
     /// Processes the end of a frame's transmission at `t`, and draws the arrival of its feedback.
@@ -136,7 +164,12 @@ impl Arq {
     pub(crate) fn ended(&mut self, t: Time, frame: Frame) {
         self.lost += u32::from(!frame.good);
         match self.steady {
-            Some(_) => self.ended_in_turn(frame, 1, t, Span::ZERO, t),
+            Some(delay) => {
+                if !frame.good {
+                    self.losses.push_back(t + delay);
+                }
+                self.ended_in_turn(frame, 1, t, Span::ZERO, t);
+            }
             None => {
                 let heard = t + Span::from_nanos(self.config.feedback.draw() as u64);
                 self.sent.insert(heard, frame);
@@ -228,7 +261,10 @@ impl Arq {
         began: impl Fn(u64) -> Option<Time>,
     ) -> Option<ArqDecision> {
         let frame = self.next_heard(now)?;
-        self.lost -= u32::from(!frame.good);
+        if !frame.good {
+            self.lost -= 1;
+            self.losses.pop_front();
+        }
         let Some(began) = began(frame.unit).filter(|_| !frame.good) else {
             self.unacknowledged -= 1;
             return Some(ArqDecision::Acknowledged(frame));
@@ -284,6 +320,7 @@ impl Arq {
         self.runs.clear();
         self.sent.clear();
         self.lost = 0;
+        self.losses.clear();
         self.repeats.clear();
         self.pending.clear();
         self.unacknowledged = 0;

@@ -4,21 +4,44 @@
 //! The steps between two calls are then ends of frames and feedback that only frees room. Their frames are processed in
 //! one loop, with the order of random draws and all times of single steps. Packets enter the send buffer at the end of
 //! the loop: between two calls nothing joins the queues, so the order in which packets leave them stays.
+//!
+//! A packet whose last frame ends later is left to the next call, with all of its frames: until then they have no effect.
 
 use super::allocation::Allocation;
 use super::arq::{Arq, Frame};
 use super::buffer::Unit;
-use super::error::FrameOutcome;
+use super::error::{Errors, FrameOutcome};
 use super::follow::Service;
-use super::{Channel, InService};
+use super::{Channel, InService, MOST_LOAD};
 use crate::capacity::Capacity;
-use crate::element::Cx;
+use crate::element::{Cx, Element as _};
 use base::event::Category;
 use base::packet::{DropReason, Packet};
 use base::{Rate, Span, Time};
 
 /// The resolution of time.
 pub(super) const INSTANT: Span = Span::from_nanos(1);
+
+/// Frames of the packet in service.
+struct Rest {
+    /// Number of frames to start.
+    more: u32,
+    /// Bytes of the last frame.
+    bytes: u32,
+    /// Distance of the ends of frames, except the last.
+    gap: Span,
+    /// End of the last frame.
+    end: Time,
+}
+
+/// Last frames of packets with one body, at one rate.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LastFrame {
+    rate: Rate,
+    body: u32,
+    bytes: u32,
+    span: Span,
+}
 
 /// Transmission times of the last two frame lengths, at one rate.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,7 +79,7 @@ impl FrameTimes {
 impl Channel {
     /// Rate of the present state or of the link, if it is constant until the next state change.
     #[inline]
-    fn steady_rate(&self) -> Option<Rate> {
+    pub(super) fn steady_rate(&self) -> Option<Rate> {
         let rate = match (self.followers.rate(), &self.capacity) {
             (Some(rate), _) => rate,
             (None, Capacity::Fixed(rate)) => *rate,
@@ -97,12 +120,14 @@ impl Channel {
         true
     }
 
-    /// Processes the steps before `limit` as far as the service is steady; false if nothing was done.
-    pub(super) fn run(&mut self, cx: &mut Cx<'_>, limit: Time) -> bool {
-        if !self.late || self.arq.as_ref().is_some_and(|arq| !arq.is_quiet()) {
+    /// Processes the steps before `limit` as far as the service is steady; false if nothing was done. `defers`: whether
+    /// frames of a packet that ends later may be left to the next call.
+    pub(super) fn run(&mut self, cx: &mut Cx<'_>, limit: Time, defers: bool) -> bool {
+        if !self.late || self.arq.as_ref().is_some_and(|arq| !arq.is_steady()) {
             return false;
         }
-        let mut limit = limit.min(self.followers.next_change());
+        let last = limit;
+        let mut limit = limit.min(self.followers.next_change()).min(self.next_lost());
         if self.queues.may_expire() {
             limit = limit.min(self.queues.expires());
         }
@@ -112,10 +137,21 @@ impl Channel {
             while let Some(service) = &self.in_service
                 && service.end < limit
             {
-                self.run_packet(cx, *service, rate, limit);
-                if self.arq.as_ref().is_some_and(|arq| !arq.is_quiet()) {
+                let service = *service;
+                if let Some(rest) = self.rest(&service, rate) {
+                    if rest.end >= limit && defers && limit == last && self.may_defer(&service, &rest) {
+                        self.deferred = rest.end;
+                        break;
+                    }
+                    if rest.end < limit && self.run_packet(cx, &service, &rest) {
+                        continue;
+                    }
+                }
+                self.run_frames(cx, service, rate, limit);
+                if self.arq.as_ref().is_some_and(|arq| !arq.is_steady()) {
                     return true;
                 }
+                limit = limit.min(self.next_lost());
             }
         }
         if self.in_service.is_some() {
@@ -130,17 +166,113 @@ impl Channel {
         true
     }
 
+    /// Time of the next feedback on a lost frame.
+    #[inline]
+    fn next_lost(&self) -> Time {
+        self.arq.as_ref().map_or(Time::NEVER, Arq::next_lost)
+    }
+
     /// Processes feedback due before `limit`; returns the time of the last one, or [`Time::ZERO`].
     #[inline]
-    fn run_feedback(&mut self, limit: Time) -> Time {
+    pub(super) fn run_feedback(&mut self, limit: Time) -> Time {
         let Some(arq) = &mut self.arq else { return Time::ZERO };
         let buffer = &mut self.buffer;
         arq.hear(limit, |unit, frames| buffer.acknowledge(unit, frames))
     }
 
-    /// Processes the end of the frame in service, which is before `limit`, and of the following frames of its packet;
-    /// then starts the next frame.
-    fn run_packet(&mut self, cx: &mut Cx<'_>, service: InService, rate: Rate, limit: Time) {
+    /// The frames of the packet in service, if neither a gate nor the window holds one up; none for a repeated frame and
+    /// for a packet that was given up.
+    #[inline]
+    fn rest(&mut self, service: &InService, rate: Rate) -> Option<Rest> {
+        let InService { frame, end, .. } = *service;
+        let unit = self.buffer.get(frame.unit).filter(|unit| unit.lost != Some(DropReason::GivenUp))?;
+        let (body, frames, sent) = (unit.body, unit.frames, unit.sent);
+        if frame.repeated > 0 {
+            return None;
+        }
+        let more = frames - sent;
+        if more == 0 {
+            return Some(Rest { more, bytes: frame.bytes, gap: Span::ZERO, end });
+        }
+        if self.last_frame.body != body || self.last_frame.rate != rate {
+            let (bytes, span) = self.frame_time(rate, body, frames - 1);
+            self.last_frame = LastFrame { rate, body, bytes, span };
+        }
+        let LastFrame { bytes, span: last, .. } = self.last_frame;
+        let full = if more > 1 { self.frame_times.span_of(rate, frame.bytes) } else { last };
+        let start = if more > 1 { end + full.times(u64::from(more - 1)) } else { end };
+        let passes = self.arq.as_ref().is_none_or(|arq| arq.allowance() >= more)
+            && self.is_open(end)
+            && start < self.open.1;
+        passes.then_some(Rest { more, bytes, gap: full, end: start + last })
+    }
+
+    /// Whether the frames of a packet in service may be processed when the last one has ended: until then they have no
+    /// effect, since the feedback on a lost frame comes later.
+    #[inline]
+    fn may_defer(&self, service: &InService, rest: &Rest) -> bool {
+        self.arq.as_ref().is_none_or(|arq| arq.feedback_at(service.end) > rest.end)
+    }
+
+    /// Processes the ends of all frames of the packet in service, and starts the next packet. False, without an effect,
+    /// if a frame has an error.
+    #[inline]
+    fn run_packet(&mut self, cx: &mut Cx<'_>, service: &InService, rest: &Rest) -> bool {
+        let (frame, more) = (service.frame, rest.more);
+        let full = (frame.bytes, more);
+        for i in 0..self.errors.len() {
+            if !self.errors[i].passes(full, rest.bytes, rest.end) {
+                self.errors[..=i].iter_mut().for_each(Errors::undo);
+                return false;
+            }
+        }
+        cx.count_frames(more);
+        let complete = self.buffer.advance(frame.unit, more, more + 1, rest.end, self.arq.is_some());
+        if let Some(arq) = &mut self.arq {
+            arq.begun(more);
+            let frame = Frame { good: true, last: frame.last || more > 0, bytes: rest.bytes, ..frame };
+            arq.ended_in_turn(frame, more + 1, service.end, rest.gap, rest.end);
+        }
+        if complete {
+            self.complete(frame.unit);
+        }
+        self.in_service = None;
+        self.go_on(cx, rest.end);
+        true
+    }
+
+    /// Registers a packet whose frames have all arrived.
+    #[inline]
+    fn complete(&mut self, number: u64) {
+        if self.buffer.registers() {
+            let room = self.receive_buffer.filter(|_| self.arq.is_none());
+            self.buffer.known(number, room);
+        }
+    }
+
+    /// Starts the next frame at `end`, when a frame without an error has ended.
+    #[inline]
+    fn go_on(&mut self, cx: &mut Cx<'_>, end: Time) {
+        self.idle_since = end;
+        cx.now = end;
+        if self.queues.len() == 0 && self.buffer.current().is_none() {
+            // With ARQ the feedback on this frame is outstanding, so the resources stay.
+            self.resume = Time::NEVER;
+            if self.arq.is_none() {
+                self.idle(end);
+            }
+        } else if self.begins_next(end) {
+            self.begin(cx, false);
+        } else {
+            self.run_feedback(end + INSTANT);
+            self.serve(cx);
+        }
+    }
+
+    /// Processes the end of the frame in service, which is before `limit`, and of the following frames of its packet one
+    /// by one; then starts the next frame.
+    #[inline(never)]
+    fn run_frames(&mut self, cx: &mut Cx<'_>, service: InService, rate: Rate, limit: Time) {
         let InService { mut frame, mut end, .. } = service;
         let unit = self.buffer.get(frame.unit).filter(|unit| unit.lost != Some(DropReason::GivenUp));
         let Some(unit) = unit.filter(|_| frame.repeated == 0) else {
@@ -196,32 +328,20 @@ impl Channel {
             }
         }
         if complete {
-            let room = self.receive_buffer.filter(|_| self.arq.is_none());
-            self.buffer.known(frame.unit, room);
+            self.complete(frame.unit);
         }
         self.in_service = next;
         if next.is_some() {
             self.idle_since = latest;
-            return;
-        }
-        self.idle_since = end;
-        cx.now = end;
-        if hit {
+        } else if hit {
+            self.idle_since = end;
+            cx.now = end;
             self.run_feedback(end + INSTANT);
             self.received(end, frame, outcome);
-        } else if self.queues.len() == 0 && self.buffer.current().is_none() {
-            // With ARQ the feedback on this frame is outstanding, so the resources stay.
-            self.resume = Time::NEVER;
-            if self.arq.is_none() {
-                self.idle(end);
-            }
-            return;
-        } else if self.begins_next(end) {
-            return self.begin(cx, false);
+            self.serve(cx);
         } else {
-            self.run_feedback(end + INSTANT);
+            self.go_on(cx, end);
         }
-        self.serve(cx);
     }
 
     /// Bytes and transmission time of frame `number` of a packet.
@@ -251,6 +371,27 @@ impl Channel {
         end + delay
     }
 
+    /// Enqueues an arriving packet that finds a frame in service and no event due, in a queue with drop-tail only and behind
+    /// others or a full send buffer; false, without an effect, in all other cases.
+    #[inline]
+    pub(super) fn queue_up(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> bool {
+        let now = cx.now();
+        if !self.batches
+            || self.due.min(self.exit) <= now
+            || self.followers.next_change() <= now
+            || self.queues.may_expire()
+            || self.holds() >= MOST_LOAD
+        {
+            return false;
+        }
+        let waits = self.queues.len() > 0;
+        let enters = |room| self.buffer.takes(room, if waits { 0 } else { packet.size });
+        if self.send_buffer.is_some_and(enters) {
+            return false;
+        }
+        self.queues.append(now, packet)
+    }
+
     /// Starts an arriving packet that finds the channel idle and its queue without active management; false, without an
     /// effect, in all other cases.
     #[inline]
@@ -264,7 +405,7 @@ impl Channel {
             || self.followers.next_change() <= now
             || self.buffer.current().is_some()
             || cx.records(Category::Path)
-            || self.arq.as_ref().is_some_and(|arq| !arq.is_quiet() || !arq.allows())
+            || self.arq.as_ref().is_some_and(|arq| !arq.is_steady() || !arq.allows())
             || self.receive_buffer.is_some_and(|room| self.arq.is_some() && !self.buffer.may_begin(room))
             || !self.allocation.as_ref().is_none_or(Allocation::is_held)
             || !self.is_open(now)

@@ -4,6 +4,7 @@
 //! receive buffer. Each entry ([`Unit`]) counts the frames sent, received and acknowledged of its packet.
 
 use super::time_queue::TimeQueue;
+use super::units::Units;
 use crate::qdisc::Room;
 use base::packet::{DropReason, Packet};
 use base::{Span, Time};
@@ -40,6 +41,25 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
+    /// Empty placeholder.
+    pub(super) const NONE: Unit = Unit {
+        packet: Packet::NONE,
+        joined: Time::ZERO,
+        began: Time::NEVER,
+        body: 0,
+        frames: 0,
+        sent: 0,
+        missing: 0,
+        unheard: 0,
+        delay: Span::ZERO,
+        arrival: Time::ZERO,
+        corrupt: false,
+        lost: None,
+        buffered: false,
+        gone: true,
+    };
+
+    #[inline]
     fn is_whole(&self) -> bool {
         self.missing == 0
     }
@@ -66,9 +86,7 @@ impl Amount {
 /// Packets of a channel behind its input queues.
 pub(crate) struct Buffer {
     /// Entries in order of arrival; numbers are consecutive.
-    units: VecDeque<Unit>,
-    /// Number of the first packet in `units`.
-    base: u64,
+    units: Units,
     /// Number of the first packet with frames to begin.
     current: u64,
     in_order: bool,
@@ -94,8 +112,7 @@ pub(crate) struct Buffer {
 impl Buffer {
     pub(crate) fn new(in_order: bool, bounded: bool) -> Self {
         Buffer {
-            units: VecDeque::new(),
-            base: 0,
+            units: Units::new(),
             current: 0,
             in_order,
             bounded,
@@ -117,12 +134,12 @@ impl Buffer {
     /// Entry of the packet with this number, if it still exists.
     #[inline]
     pub(crate) fn get(&self, number: u64) -> Option<&Unit> {
-        self.units.get(usize::try_from(number.checked_sub(self.base)?).ok()?)
+        self.units.get(number)
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut Unit> {
-        self.units.get_mut(usize::try_from(number.checked_sub(self.base)?).ok()?)
+        self.units.get_mut(number)
     }
 
     /// The first packet with frames to begin.
@@ -149,22 +166,15 @@ impl Buffer {
     pub(crate) fn push(&mut self, packet: &Packet, joined: Time, body: u32, frames: u32) {
         self.send.add(packet.size);
         self.held += 1;
-        self.units.push_back(Unit {
-            packet: *packet,
-            joined,
-            began: Time::NEVER,
-            body,
-            frames,
-            sent: 0,
-            missing: frames,
-            unheard: 0,
-            delay: Span::ZERO,
-            arrival: Time::ZERO,
-            corrupt: false,
-            lost: None,
-            buffered: true,
-            gone: false,
-        });
+        if let Some(unit) = self.units.push_place() {
+            // Field by field, so that the packet is copied once.
+            unit.packet = *packet;
+            (unit.joined, unit.began) = (joined, Time::NEVER);
+            (unit.body, unit.frames) = (body, frames);
+            (unit.sent, unit.missing, unit.unheard) = (0, frames, 0);
+            (unit.delay, unit.arrival) = (Span::ZERO, Time::ZERO);
+            (unit.corrupt, unit.lost, unit.buffered, unit.gone) = (false, None, true, false);
+        }
     }
 
     /// Begins the next frame of the current packet; returns the packet's number, its entry, and the number of the
@@ -172,8 +182,7 @@ impl Buffer {
     #[inline]
     pub(crate) fn begin(&mut self, now: Time) -> Option<(u64, &mut Unit, u32)> {
         let number = self.current;
-        let i = usize::try_from(number.checked_sub(self.base)?).ok()?;
-        let unit = self.units.get_mut(i)?;
+        let unit = self.units.get_mut(number)?;
         let frame = unit.sent;
         if frame == 0 {
             unit.began = now;
@@ -259,12 +268,9 @@ impl Buffer {
         }
         let Some(room) = room else { return };
         let from = if self.last > arrival { Some(self.next) } else { from };
-        let Some(first) = from.and_then(|from| usize::try_from(from.saturating_sub(self.base)).ok()) else {
-            return;
-        };
+        let Some(first) = from.map(|from| from.max(self.units.base())) else { return };
         let mut waiting = Amount::default();
-        let before = usize::try_from(number - self.base).unwrap_or(0);
-        for unit in self.units.range(first.min(before)..before).filter(|u| !u.gone) {
+        for unit in self.units.range(first.min(number)..number).filter(|u| !u.gone) {
             if unit.arrival <= arrival && unit.lost.is_none() {
                 waiting.add(unit.packet.size);
             }
@@ -274,6 +280,18 @@ impl Buffer {
         {
             unit.lost = unit.lost.or(Some(DropReason::QueueFull));
         }
+    }
+
+    /// Whether [`Buffer::known`] has an effect.
+    #[inline]
+    pub(crate) fn registers(&self) -> bool {
+        self.bounded || !self.in_order
+    }
+
+    /// Number of packets in the send buffer.
+    #[inline]
+    pub(crate) fn buffered(&self) -> usize {
+        self.send.packets
     }
 
     /// Time of the next delivery.
@@ -307,6 +325,12 @@ impl Buffer {
         if !self.in_order {
             return self.due_in_any_order(now);
         }
+        self.due_in_order(now)
+    }
+
+    /// [`Buffer::due`] with in-order delivery.
+    #[inline]
+    pub(crate) fn due_in_order(&mut self, now: Time) -> Result<(u64, &Unit), Time> {
         let number = self.next;
         match self.get(number) {
             Some(unit) if unit.is_whole() => {
@@ -324,6 +348,25 @@ impl Buffer {
         }
         let number = self.flying.pop().unwrap_or_default();
         self.get(number).map(|unit| (number, unit)).ok_or(Time::NEVER)
+    }
+
+    /// With in-order delivery: removes the next packet, which was delivered or dropped `now`.
+    #[inline]
+    pub(crate) fn leave_next(&mut self, now: Time) {
+        self.last = self.last.max(now);
+        let number = self.next;
+        self.next += 1;
+        self.held -= 1;
+        let Some(unit) = self.units.get_mut(number) else { return };
+        unit.gone = true;
+        let (begun, size) = (!unit.began.is_never(), unit.packet.size);
+        if begun {
+            self.under_way.sub(size);
+        }
+        while self.get(self.next).is_some_and(|unit| unit.gone) {
+            self.next += 1;
+        }
+        self.forget();
     }
 
     /// Removes a packet that was delivered or dropped `now`.
@@ -389,17 +432,10 @@ impl Buffer {
     /// Removes the first entries as far as they are no longer needed.
     #[inline]
     fn forget(&mut self) {
-        let before = self.base;
         while self.units.front().is_some_and(|unit| unit.gone && !unit.buffered && unit.unheard == 0) {
-            self.units.pop_front();
-            self.base += 1;
+            self.units.drop_front();
         }
-        if self.base > before {
-            self.next = self.next.max(self.base);
-            if self.units.is_empty() {
-                self.units.clear();
-            }
-        }
+        self.next = self.next.max(self.units.base());
     }
 
     /// Removes the last packet, if its transmission has not begun.
@@ -415,12 +451,11 @@ impl Buffer {
     pub(crate) fn take_any(&mut self) -> Option<Unit> {
         self.flying.clear();
         while let Some(unit) = self.units.pop_front() {
-            self.base += 1;
             if unit.buffered {
                 self.send.sub(unit.packet.size);
             }
-            self.current = self.current.max(self.base);
-            self.next = self.next.max(self.base);
+            self.current = self.current.max(self.units.base());
+            self.next = self.next.max(self.units.base());
             if !unit.gone {
                 if !unit.began.is_never() {
                     self.under_way.sub(unit.packet.size);

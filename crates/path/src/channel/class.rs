@@ -81,8 +81,39 @@ pub struct ClassConfig {
     pub turn_within: Option<Span>,
 }
 
+/// [`ClassRule`] with bounds in place of options.
+struct Bounds {
+    size: (u32, u32),
+    service: (u8, u8),
+    kind: Option<PacketKind>,
+    ledgers: Option<Vec<bool>>,
+}
+
+impl Bounds {
+    fn of(rule: ClassRule) -> Self {
+        let ClassRule { ledgers, service, size, kind } = rule;
+        Bounds {
+            size: size.unwrap_or((0, u32::MAX)),
+            service: service.unwrap_or((0, u8::MAX)),
+            kind,
+            ledgers,
+        }
+    }
+
+    /// [`ClassRule::holds`].
+    #[inline]
+    fn hold(&self, packet: &Packet) -> bool {
+        (self.size.0..=self.size.1).contains(&packet.size)
+            && (self.service.0..=self.service.1).contains(&packet.class)
+            && self.kind.is_none_or(|kind| kind == PacketKind::of(packet.flags))
+            && self.ledgers.as_ref().is_none_or(|of| of.get(packet.ledger()) == Some(&true))
+    }
+}
+
 struct Class {
-    rule: ClassRule,
+    bounds: Bounds,
+    /// Bit of the class in [`Classes::occupied`].
+    bit: u64,
     weight: u32,
     queue: Queue,
     police: Option<Policer>,
@@ -104,6 +135,9 @@ pub(crate) struct Classes {
     /// of that priority.
     turns: Vec<Option<usize>>,
     packets: usize,
+    /// With different priorities and at most 64 classes: classes with waiting packets, a bit for each position in
+    /// `order`.
+    occupied: u64,
     /// Quantum of weight 1, bytes: the largest packet so far, so that each round permits one packet.
     quantum: u64,
     expire: bool,
@@ -126,8 +160,13 @@ impl Classes {
         });
         let groups: Vec<(usize, usize)> = groups.collect();
         let expire = configs.iter().any(|c| c.queue.has_stay());
-        let class = |c: ClassConfig| Class {
-            rule: c.rule,
+        let bits = |i: usize| {
+            order.iter().position(|&of| of == i).map_or(0, |o| 1u64.checked_shl(o as u32).unwrap_or(0))
+        };
+        let bits: Vec<u64> = (0..configs.len()).map(bits).collect();
+        let class = |(c, bit): (ClassConfig, u64)| Class {
+            bounds: Bounds::of(c.rule),
+            bit,
             weight: c.weight.max(1),
             queue: c.queue,
             police: c.police,
@@ -136,7 +175,7 @@ impl Classes {
             deficit: 0,
         };
         let bounded = configs.iter().any(|c| c.turn_within.is_some());
-        let classes: Vec<Class> = configs.into_iter().map(class).collect();
+        let classes: Vec<Class> = configs.into_iter().zip(bits).map(class).collect();
         let turns = vec![None; order.len()];
         let is_strict = !bounded && groups.iter().all(|(begin, end)| end - begin == 1);
         Classes {
@@ -145,6 +184,7 @@ impl Classes {
             groups,
             turns,
             packets: 0,
+            occupied: 0,
             quantum: 1,
             expire,
             is_strict,
@@ -192,11 +232,31 @@ impl Classes {
     /// Class of a packet.
     #[inline]
     fn class_of(&self, packet: &Packet) -> usize {
-        let last = self.classes.len() - 1;
-        if last == 0 {
-            return 0;
+        let Some((_, others)) = self.classes.split_last() else { return 0 };
+        others.iter().position(|class| class.bounds.hold(packet)).unwrap_or(others.len())
+    }
+
+    /// Updates `occupied` for a class.
+    #[inline]
+    fn note(&mut self, i: usize) {
+        let Class { bit, queue, .. } = &self.classes[i];
+        self.occupied = if queue.is_empty() { self.occupied & !bit } else { self.occupied | bit };
+    }
+
+    /// Enqueues a packet at a queue with drop-tail only; false, without an effect, in all other cases.
+    #[inline]
+    pub(crate) fn append(&mut self, now: Time, packet: &Packet) -> bool {
+        let i = self.class_of(packet);
+        let Class { queue: Queue::Fifo(fifo), police: None, bit, .. } = &mut self.classes[i] else {
+            return false;
+        };
+        if self.bounded || !fifo.append(now, packet) {
+            return false;
         }
-        self.classes.iter().position(|class| class.rule.holds(packet)).unwrap_or(last)
+        self.quantum = self.quantum.max(u64::from(packet.size));
+        self.packets += 1;
+        self.occupied |= *bit;
+        true
     }
 
     /// Enqueues a packet; see [`Queue::join`].
@@ -213,6 +273,7 @@ impl Classes {
         }
         self.packets += 1;
         self.packets -= self.classes[i].queue.join(cx, packet, idle, at_once);
+        self.note(i);
     }
 
     /// Whether packets have a maximum sojourn time.
@@ -235,6 +296,7 @@ impl Classes {
             for class in &mut self.classes {
                 self.packets -= class.queue.expire(cx);
             }
+            self.note_all();
         }
     }
 
@@ -242,6 +304,39 @@ impl Classes {
     pub(crate) fn head(&mut self) -> Option<&Packet> {
         let i = self.next()?;
         self.classes[i].queue.head()
+    }
+
+    /// Removes the next packet, which `act` reads, from a queue where that has no other effect: one that arrived by `since`,
+    /// or before `now`. False, without an effect, in all other cases.
+    #[inline]
+    pub(crate) fn take_plain(&mut self, since: Time, now: Time, mut act: impl FnMut(&Waiting)) -> bool {
+        if !self.is_strict || self.classes.len() > 64 {
+            return false;
+        }
+        let mut bits = self.occupied;
+        while bits > 0 {
+            let i = self.order[bits.trailing_zeros() as usize];
+            let Class { bit, queue: Queue::Fifo(fifo), .. } = &mut self.classes[i] else { return false };
+            if !fifo.is_plain() {
+                return false;
+            }
+            if fifo.arrived(since, now) && fifo.pop_by(&mut act) {
+                self.packets -= 1;
+                if fifo.is_empty() {
+                    self.occupied &= !*bit;
+                }
+                return true;
+            }
+            bits &= bits - 1;
+        }
+        false
+    }
+
+    /// Bytes waiting in FIFO queues.
+    #[inline]
+    pub(crate) fn bytes(&self) -> u64 {
+        let bytes = |class: &Class| if let Queue::Fifo(fifo) = &class.queue { fifo.bytes() } else { 0 };
+        self.classes.iter().map(bytes).sum()
     }
 
     /// Removes and returns the next packet. `None` does not mean that the queues are empty ([`Classes::len`]): AQM
@@ -257,6 +352,7 @@ impl Classes {
         self.packets -= 1;
         if class.queue.len() == 0 {
             class.deficit = 0;
+            self.occupied &= !class.bit;
         } else if let Some(waiting) = &taken {
             class.deficit = class.deficit.saturating_sub(u64::from(waiting.packet.size));
         }
@@ -287,6 +383,9 @@ impl Classes {
             return Some(0);
         }
         if self.is_strict {
+            if self.occupied > 0 && self.classes.len() <= 64 {
+                return Some(self.order[self.occupied.trailing_zeros() as usize]);
+            }
             return self.order.iter().copied().find(|&i| !self.classes[i].queue.is_empty());
         }
         if let Some(i) = self.overdue.filter(|i| self.classes[*i].queue.len() > 0) {
@@ -324,5 +423,10 @@ impl Classes {
         for class in &mut self.classes {
             self.packets -= class.queue.flush(cx, which);
         }
+        self.note_all();
+    }
+
+    fn note_all(&mut self) {
+        (0..self.classes.len()).for_each(|i| self.note(i));
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::gate::Gate;
 use base::dist::Sampler;
-use base::rng::Stream;
+use base::rng::{Chance, Stream};
 use base::{Span, Time};
 
 /// Error probability of a frame.
@@ -87,45 +87,73 @@ pub struct Errors {
     process: ErrorProcess,
     mode: Mode,
     stream: Stream,
-    /// Whether the Gilbert-Elliott chain is in the bad state.
+    /// Whether the process is in its bad state.
     bad: bool,
-    /// Error probability until `lasts`, end excluded, if it does not depend on the frame.
-    present: ErrorRate,
+    /// Time until which the state stays, end excluded; [`Time::ZERO`] if each frame steps it.
     lasts: Time,
-    /// Cache for the last two frame lengths: bit error rate, bytes, error probability.
-    known: [(f64, u32, f64); 2],
+    /// For the good and the bad state, the last two frame lengths in bytes, each with its chance of an error.
+    known: [[(u32, Chance); 2]; 2],
+    /// `stream` before the frames of [`Errors::passes`].
+    before: Stream,
 }
 
 impl Errors {
     /// Error source that draws from `stream`.
     pub fn new(process: ErrorProcess, mode: Mode, stream: Stream) -> Self {
-        let (present, lasts) = (ErrorRate::Frame(0.0), Time::ZERO);
-        Errors { process, mode, stream, bad: false, present, lasts, known: [(0.0, 0, 0.0); 2] }
+        let before = stream.clone();
+        let known = [[(0, Chance::of(0.0)); 2]; 2];
+        let mut errors = Errors { process, mode, stream, bad: false, lasts: Time::ZERO, known, before };
+        errors.forget();
+        errors
     }
 
-    /// [`ErrorRate::of`], cached for the last two frame lengths.
-    #[inline]
-    fn probability(&mut self, chance: ErrorRate, bytes: u32) -> f64 {
-        let ErrorRate::Bit(rate) = chance else { return chance.of(bytes) };
-        for known in &self.known {
-            if known.1 == bytes && known.0 == rate {
-                return known.2;
+    /// Error rate of the present state.
+    fn rate(&self) -> ErrorRate {
+        match &self.process {
+            ErrorProcess::Steady(rate) => *rate,
+            ErrorProcess::Drawn(_, share) => ErrorRate::Frame(*share),
+            ErrorProcess::PerFrame { good, bad, .. } | ErrorProcess::OverTime { good, bad, .. } => {
+                if self.bad { *bad } else { *good }
             }
         }
-        self.compute(rate, bytes)
+    }
+
+    /// Computes all chances anew, for frames of no bytes.
+    fn forget(&mut self) {
+        let present = self.bad;
+        for state in [false, true] {
+            self.bad = state;
+            self.known[usize::from(state)] = [(0, Chance::of(self.rate().of(0))); 2];
+        }
+        self.bad = present;
+    }
+
+    /// Chance of an error in the present state, cached for the last two frame lengths.
+    #[inline]
+    fn chance(&mut self, bytes: u32) -> Chance {
+        let [one, other] = self.known[usize::from(self.bad)];
+        if one.0 == bytes {
+            one.1
+        } else if other.0 == bytes {
+            other.1
+        } else {
+            self.compute(bytes)
+        }
     }
 
     #[cold]
-    fn compute(&mut self, rate: f64, bytes: u32) -> f64 {
-        let probability = ErrorRate::Bit(rate).of(bytes);
-        self.known = [(rate, bytes, probability), self.known[0]];
-        probability
+    fn compute(&mut self, bytes: u32) -> Chance {
+        let chance = Chance::of(self.rate().of(bytes));
+        let known = &mut self.known[usize::from(self.bad)];
+        *known = [(bytes, chance), known[0]];
+        chance
     }
 
     /// Draws the probability of [`ErrorProcess::Drawn`] anew, at the entry of its state.
     pub(crate) fn enter(&mut self) {
         if let ErrorProcess::Drawn(from, share) = &mut self.process {
             *share = from.draw().min(1.0);
+            self.forget();
         }
     }
 
@@ -147,36 +175,44 @@ impl Errors {
         }
     }
 
-    /// Error probability of a frame whose transmission ends `now`; steps the Gilbert-Elliott chain.
-    fn step(&mut self, now: Time) -> ErrorRate {
-        let chance = match &mut self.process {
-            ErrorProcess::Steady(chance) => {
-                self.lasts = Time::NEVER;
-                *chance
-            }
-            ErrorProcess::Drawn(_, share) => ErrorRate::Frame(*share),
-            ErrorProcess::PerFrame { leave_good, leave_bad, good, bad } => {
+    /// Steps the process for a frame whose transmission ends `now`.
+    fn step(&mut self, now: Time) {
+        match &mut self.process {
+            ErrorProcess::Steady(_) | ErrorProcess::Drawn(..) => self.lasts = Time::NEVER,
+            ErrorProcess::PerFrame { leave_good, leave_bad, .. } => {
                 let leave = if self.bad { leave_bad } else { leave_good };
                 self.bad ^= self.stream.uniform() < *leave;
-                if self.bad { *bad } else { *good }
             }
-            ErrorProcess::OverTime { gate, good, bad } => {
-                let (closed, until) = gate.phase(now, now);
-                self.lasts = until;
-                if closed { *bad } else { *good }
-            }
-        };
-        self.present = chance;
-        chance
+            ErrorProcess::OverTime { gate, .. } => (self.bad, self.lasts) = gate.phase(now, now),
+        }
     }
 
     /// Draws whether a frame of `bytes` bytes whose transmission ends `now` has an error.
     #[inline]
     pub(crate) fn hits(&mut self, now: Time, bytes: u32) -> bool {
-        let chance = if now < self.lasts { self.present } else { self.step(now) };
+        if now >= self.lasts {
+            self.step(now);
+        }
         // One draw per frame at any probability, so that compared scenarios use the same random numbers.
-        let probability = self.probability(chance, bytes);
-        self.stream.uniform() < probability
+        let chance = self.chance(bytes);
+        self.stream.occurs(chance)
+    }
+
+    /// Draws for `full.1` frames of `full.0` bytes and a last one of `last` bytes, which ends at `end`. False if one has
+    /// an error or the process steps in between; [`Errors::undo`] then takes the draws back.
+    #[inline]
+    pub(crate) fn passes(&mut self, full: (u32, u32), last: u32, end: Time) -> bool {
+        self.before = self.stream.clone();
+        if end >= self.lasts {
+            return false;
+        }
+        let (chance, at_last) = (self.chance(full.0), self.chance(last));
+        (0..full.1).all(|_| !self.stream.occurs(chance)) && !self.stream.occurs(at_last)
+    }
+
+    /// Takes back the draws of the last [`Errors::passes`].
+    pub(crate) fn undo(&mut self) {
+        self.stream = self.before.clone();
     }
 }
 

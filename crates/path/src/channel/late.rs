@@ -8,12 +8,13 @@
 use super::batch::INSTANT;
 use super::class::Classes;
 use super::follow::{Follower, Service};
-use super::{Channel, ChannelConfig};
+use super::{Channel, ChannelConfig, MOST_LOAD};
 use crate::element::Cx;
 use crate::element::Element as _;
 use crate::qdisc::Room;
 use base::Time;
 use base::event::Category;
+use base::packet::Packet;
 
 /// Whether steps of a channel with these queues may be processed late and in batches: no step drops packets or returns credit, except those for which [`Channel::schedule`] plans a wake-up.
 pub(super) fn permits(config: &ChannelConfig, queues: &Classes) -> bool {
@@ -24,6 +25,16 @@ pub(super) fn permits(config: &ChannelConfig, queues: &Classes) -> bool {
         && !config.followers.iter().any(|follower| follower.may_drop() || follower.has_errors())
         // A batch fills the send buffer at its end.
         && (config.send_buffer.is_none() || !queues.is_bounded())
+}
+
+/// Whether a packet that arrives at a busy channel may join its queue before earlier steps are processed: they only take
+/// packets out of the queues, in an order that depends on arrivals before each step alone.
+pub(super) fn permits_queueing(config: &ChannelConfig, queues: &Classes) -> bool {
+    queues.is_strict()
+        && !queues.may_expire()
+        && config.framing.factor >= 1.0
+        // Without ARQ each start of a packet makes room in the send buffer.
+        && (config.send_buffer.is_none() || config.arq.is_some())
 }
 
 /// Number of packets inside a channel up to which the end of a frame does not depend on earlier deliveries: without
@@ -46,13 +57,47 @@ impl Channel {
         if past { now + INSTANT } else { now }
     }
 
-    /// Processes the steps that were due before this call, each at its own time.
+    /// Processes the steps that were due before this call, each at its own time. Whether there were any.
     #[inline]
-    pub(super) fn advance(&mut self, cx: &mut Cx<'_>) {
+    pub(super) fn advance(&mut self, cx: &mut Cx<'_>) -> bool {
         let limit = self.limit(cx);
-        if self.due < limit && self.catches_up(cx) {
-            self.advance_to(cx, limit);
+        self.batches = self.catches_up(cx);
+        let advances = self.due < limit && self.batches;
+        if advances {
+            self.advance_to(cx, limit, true);
         }
+        self.advanced = cx.now();
+        advances
+    }
+
+    /// Enqueues an arriving packet without processing earlier steps, if the channel is busy until now with packets that
+    /// arrived before, and the queue surely has room; false, without an effect, in all other cases.
+    #[inline]
+    pub(super) fn queue_late(&mut self, cx: &Cx<'_>, packet: &Packet) -> bool {
+        let now = cx.now();
+        if self.deferred == Time::ZERO || self.calm.min(self.exit).min(self.followers.next_change()) <= now {
+            return false;
+        }
+        self.queues_late
+            && self.queues.len() > 0
+            && cx.is_past_own_turn()
+            && self.again != now
+            && self.holds() < MOST_LOAD
+            && self.is_busy_at(now)
+            && self.queues.append(now, packet)
+    }
+
+    /// Whether the packet in service and those in the queues need more time than until `t`.
+    #[inline]
+    fn is_busy_at(&self, t: Time) -> bool {
+        let Some(rate) = self.steady_rate() else { return false };
+        t < self.deferred || t < self.deferred + rate.span_of(self.queues.bytes())
+    }
+
+    /// Processes the deferred frames that were due before this call.
+    #[cold]
+    pub(super) fn resume_frames(&mut self, cx: &mut Cx<'_>) {
+        self.advance_to(cx, self.limit(cx), false);
     }
 
     /// Whether the channel processes steps late in this run: otherwise it has a wake-up for each of them.
@@ -62,10 +107,11 @@ impl Channel {
     }
 
     #[inline(never)]
-    fn advance_to(&mut self, cx: &mut Cx<'_>, limit: Time) {
+    fn advance_to(&mut self, cx: &mut Cx<'_>, limit: Time, defers: bool) {
         let now = cx.now();
+        self.deferred = Time::ZERO;
         loop {
-            if self.run(cx, limit) {
+            if self.run(cx, limit, defers) {
                 self.look_ahead();
                 if self.due >= limit {
                     break;
@@ -85,6 +131,10 @@ impl Channel {
     pub(super) fn settle_steps(&mut self, cx: &mut Cx<'_>) -> Time {
         let (now, limit) = (cx.now(), self.limit(cx));
         let mut last = Time::ZERO;
+        if self.deferred > Time::ZERO {
+            self.deferred = Time::ZERO;
+            self.look_ahead();
+        }
         while self.catches_up(cx) {
             let at = self.step_at();
             if at >= limit {
@@ -128,16 +178,28 @@ impl Channel {
 
     /// Plans the next wake-up: no later than the next departure or drop.
     #[inline]
-    pub(super) fn schedule(&mut self, cx: &Cx<'_>) {
+    pub(super) fn schedule(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
+        if self.batches && self.due < self.limit(cx) {
+            self.hear_late(cx);
+        }
         self.again = Time::NEVER;
-        if !self.catches_up(cx) {
+        if !self.batches {
             self.wakes_at = self.step_at();
         } else if (self.due <= now || self.exit <= now) && self.step_at() <= now {
             (self.wakes_at, self.again) = (now, now);
         } else {
             self.wakes_at = self.needs_wake();
         }
+    }
+
+    /// Processes feedback that was without an effect until a packet filled the send buffer.
+    #[cold]
+    fn hear_late(&mut self, cx: &mut Cx<'_>) {
+        let limit = self.limit(cx);
+        self.run_feedback(self.arq.as_ref().map_or(limit, |arq| limit.min(arq.next_lost())));
+        self.fill(cx);
+        self.look_ahead();
     }
 
     /// Time of the next wake-up of a channel that processes steps late.

@@ -24,6 +24,7 @@ mod late;
 pub mod policer;
 mod time_queue;
 mod transmit;
+mod units;
 mod wakeups;
 
 use crate::capacity::Capacity;
@@ -35,7 +36,7 @@ use arq::{Arq, ArqConfig, ArqDecision, Frame};
 use base::event::{Category, Event};
 use base::packet::{DropReason, Flags, Packet};
 use base::{Span, Time};
-use batch::FrameTimes;
+use batch::{FrameTimes, LastFrame};
 use buffer::Buffer;
 use class::{ClassConfig, Classes};
 use credit::{CREDIT, Credit};
@@ -144,9 +145,20 @@ pub struct Channel {
     wakes_at: Time,
     /// Whether steps may be processed late, at the next call.
     late: bool,
+    /// Whether they are: not in a run that records events of the path.
+    batches: bool,
+    /// End of the packet in service, if its frames are processed then; otherwise [`Time::ZERO`].
+    deferred: Time,
+    /// Whether arrivals at a busy channel need no earlier step.
+    queues_late: bool,
+    /// Lower bound of the next feedback with an effect, as last computed.
+    calm: Time,
+    /// Time of the last call that processed the steps before it.
+    advanced: Time,
     /// Interval in which all gates are known to be open, end excluded.
     open: (Time, Time),
     frame_times: FrameTimes,
+    last_frame: LastFrame,
     /// Time of the last call or step, if it left a step for the same time.
     again: Time,
     /// Time of the last wake-up whose steps were left to the next call.
@@ -164,6 +176,7 @@ impl Channel {
         let most_inside = late::most_inside(&config);
         let queues = Classes::new(std::mem::take(&mut config.classes));
         let late = late::permits(&config, &queues);
+        let queues_late = late && late::permits_queueing(&config, &queues);
         let mut channel = Channel {
             capacity: config.capacity,
             delay: config.delay,
@@ -193,8 +206,14 @@ impl Channel {
             exit: Time::NEVER,
             wakes_at: Time::NEVER,
             late,
+            batches: false,
+            deferred: Time::ZERO,
+            queues_late,
+            calm: Time::ZERO,
+            advanced: Time::ZERO,
             open: (Time::ZERO, Time::ZERO),
             frame_times: FrameTimes::default(),
+            last_frame: LastFrame::default(),
             again: Time::NEVER,
             turn: Time::NEVER,
             most_inside,
@@ -208,6 +227,9 @@ impl Channel {
     /// Processes the events due by now: state changes, deliveries, credit, ARQ feedback, end of a frame, expiry.
     fn catch_up(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
+        if self.deferred > Time::ZERO {
+            self.resume_frames(cx);
+        }
         if self.followers.next_change() <= now {
             self.with_service_kept(cx, |channel, cx| {
                 while let Some((number, change)) = channel.followers.step(now) {
@@ -258,6 +280,30 @@ impl Channel {
     /// Delivers or drops the packets that are due by now at the far end.
     #[inline]
     fn deliver(&mut self, cx: &mut Cx<'_>) {
+        let now = cx.now();
+        if !self.buffer.is_in_order() {
+            return self.deliver_in_any_order(cx);
+        }
+        self.exit = loop {
+            let unit = match self.buffer.due_in_order(now) {
+                Ok((_, unit)) => unit,
+                Err(next) => break next,
+            };
+            if unit.lost.is_some() || unit.corrupt {
+                let (packet, lost) = (unit.packet, unit.lost);
+                self.deliver_damaged(cx, packet, lost);
+            } else {
+                cx.count_hop();
+                let packet = unit.packet.id;
+                cx.record(Category::Path, now, || Event::Delivered { packet });
+                cx.forward_from(Port(0), &unit.packet);
+            }
+            self.buffer.leave_next(now);
+        };
+    }
+
+    /// [`Channel::deliver`] without in-order delivery.
+    fn deliver_in_any_order(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         self.exit = loop {
             let (number, unit) = match self.buffer.due(now) {
@@ -371,7 +417,20 @@ impl Channel {
     /// Processes an arriving packet.
     #[inline]
     fn take(&mut self, cx: &mut Cx<'_>, packet: &Packet) {
-        self.advance(cx);
+        if self.queue_late(cx, packet) {
+            self.again = Time::NEVER;
+            return;
+        }
+        let advanced = self.advance(cx);
+        if self.in_service.is_some() && self.queue_up(cx, packet) {
+            // Service and deliveries are those planned before.
+            if advanced {
+                self.schedule(cx);
+            } else {
+                self.again = Time::NEVER;
+            }
+            return;
+        }
         if !self.express(cx, packet) {
             self.take_in_turn(cx, packet);
         }

@@ -86,7 +86,7 @@ impl Channel {
     fn drop_next(&mut self, cx: &mut Cx<'_>, repeats: bool) -> bool {
         let Some((number, unit)) = self.buffer.current().filter(|_| !repeats) else {
             if !repeats {
-                self.take_in(cx);
+                self.take_in(cx, Time::NEVER);
             }
             return !repeats;
         };
@@ -118,12 +118,27 @@ impl Channel {
     #[inline(never)]
     fn fill_to(&mut self, cx: &mut Cx<'_>, room: Room) {
         while self.queues.head().is_some_and(|head| self.buffer.takes(room, head.size)) {
-            self.take_in(cx);
+            self.take_in(cx, Time::NEVER);
         }
     }
 
-    /// Moves one packet from the queues to the send buffer; AQM may drop the packet instead.
-    pub(super) fn take_in(&mut self, cx: &mut Cx<'_>) {
+    /// Moves one packet that has arrived before `now` from the queues to the send buffer; AQM may drop the packet instead.
+    #[inline]
+    pub(super) fn take_in(&mut self, cx: &mut Cx<'_>, now: Time) {
+        let Channel { queues, buffer, framing, advanced, grants: false, .. } = self else {
+            return self.take_in_any(cx);
+        };
+        let taken = queues.take_plain(*advanced, now, |waiting| {
+            let body = framing.body(waiting.packet.size);
+            buffer.push(&waiting.packet, waiting.joined, body, framing.count(body));
+        });
+        if !taken {
+            self.take_in_any(cx);
+        }
+    }
+
+    /// The general case of [`Channel::take_in`].
+    fn take_in_any(&mut self, cx: &mut Cx<'_>) {
         if let Some(waiting) = self.granting(cx, 0, |queues, cx| queues.take(cx)) {
             let body = self.framing.body(waiting.packet.size);
             self.buffer.push(&waiting.packet, waiting.joined, body, self.framing.count(body));
@@ -136,7 +151,7 @@ impl Channel {
             return self.begin_repeat(cx);
         }
         if self.buffer.current().is_none() {
-            self.take_in(cx);
+            self.take_in(cx, cx.now());
         }
         self.begin_new(cx);
     }

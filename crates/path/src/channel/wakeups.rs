@@ -6,13 +6,19 @@ use super::Channel;
 use super::follow::Service;
 use crate::element::Element as _;
 use crate::link::LinkGate;
+use crate::qdisc::Room;
 use base::Time;
 
 impl Channel {
     /// Updates the times of the next internal event and of the next delivery.
     #[inline]
     pub(super) fn look_ahead(&mut self) {
-        self.due = self.inside();
+        self.calm = self.next_feedback();
+        self.due = self.others().min(self.calm);
+        if let (Some(service), Some(arq)) = (&self.in_service, &self.arq) {
+            // The present frame may be lost.
+            self.calm = self.calm.min(arq.feedback_at(service.end));
+        }
         // The next packet in order stays the next one until it is delivered or flushed.
         if self.exit.is_never() || !self.buffer.is_in_order() {
             self.exit = self.buffer.next_delivery();
@@ -55,12 +61,28 @@ impl Channel {
             next = next.min(self.queues.expires());
         }
         if let Some(service) = &self.in_service {
-            next = next.min(service.end);
+            next = next.min(service.end.max(self.deferred));
         }
         if let Some(credit) = &self.credit {
             next = next.min(credit.next());
         }
         next
+    }
+
+    /// Time of the next feedback. In steady service, while a frame is in service, a lower bound of the feedback that makes
+    /// room in the send buffer: no other one has an effect.
+    #[inline]
+    fn next_feedback(&self) -> Time {
+        let Some(arq) = &self.arq else { return Time::NEVER };
+        if !self.batches || self.in_service.is_none() || !arq.is_steady() {
+            return arq.next();
+        }
+        let room = match self.send_buffer {
+            Some(Room { bytes: Some(_), .. }) => return arq.next(),
+            Some(Room { packets: Some(n), bytes: None }) => self.buffer.buffered().checked_sub(n as usize),
+            _ => None,
+        };
+        room.map_or(Time::NEVER, |beyond| arq.heard_beyond(beyond)).min(arq.next_lost())
     }
 
     /// Time of the next delivery at the far end, or of the next state change while packets are on the channel.

@@ -121,6 +121,8 @@ pub struct Fifo {
     real: usize,
     /// See [`Fifo::is_plain`].
     is_plain: bool,
+    /// Whether a packet that fits joins unchanged.
+    takes_all: bool,
 }
 
 impl Fifo {
@@ -128,7 +130,8 @@ impl Fifo {
     pub fn new(config: FifoConfig) -> Self {
         let drops = matches!(config.discard, Discard::Late);
         let is_plain = !drops && config.aqm.as_ref().is_none_or(|aqm| !aqm.acts_at_departure());
-        Fifo { config, waiting: VecDeque::new(), bytes: 0, real: 0, is_plain }
+        let takes_all = config.aqm.is_none() && !config.unique;
+        Fifo { config, waiting: VecDeque::new(), bytes: 0, real: 0, is_plain, takes_all }
     }
 
     /// Subtracts a packet removed from the queue from the backlog.
@@ -149,6 +152,42 @@ impl Fifo {
         let waiting = self.waiting.pop_front()?;
         self.left(&waiting.packet);
         Some(waiting)
+    }
+
+    /// Appends a packet that fits and that nothing examines, without a record; false, without an effect, for others.
+    #[inline]
+    pub(crate) fn append(&mut self, now: Time, packet: &Packet) -> bool {
+        if !self.takes_all || !self.config.room.takes(self.waiting.len(), self.bytes, packet.size) {
+            return false;
+        }
+        self.bytes += u64::from(packet.size);
+        self.real += usize::from(!packet.flags.has(Flags::VIRTUAL));
+        self.waiting.push_back(Waiting { packet: *packet, joined: now });
+        true
+    }
+
+    /// Bytes waiting.
+    #[inline]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether the packet at the head arrived by `since` or before `now`.
+    #[inline]
+    pub(crate) fn arrived(&self, since: Time, now: Time) -> bool {
+        self.waiting.front().is_some_and(|head| head.joined <= since || head.joined < now)
+    }
+
+    /// Removes the packet at the head of a plain queue, which `act` reads; false if there is none.
+    #[inline]
+    pub(crate) fn pop_by(&mut self, act: impl FnOnce(&Waiting)) -> bool {
+        let Some(waiting) = self.waiting.front() else { return false };
+        act(waiting);
+        let (size, flags) = (waiting.packet.size, waiting.packet.flags);
+        self.bytes -= u64::from(size);
+        self.real -= usize::from(!flags.has(Flags::VIRTUAL));
+        self.waiting.pop_front();
+        true
     }
 
     /// Whether a packet that arrives at this queue, which is empty, joins it unchanged. `at_once`: no limit applies.
@@ -213,6 +252,7 @@ impl Fifo {
 }
 
 impl Qdisc for Fifo {
+    #[inline]
     fn len(&self) -> usize {
         self.waiting.len()
     }

@@ -200,6 +200,9 @@ const INTERVAL: Span = Span::from_millis(500);
 /// Not-ECT codepoint (RFC 3168 section 5).
 const NOT_ECT: u8 = 0;
 
+/// Number of factors kept.
+const DECAYS: usize = 32;
+
 /// RED state of one queue.
 #[derive(Clone, Debug)]
 pub struct Red {
@@ -210,13 +213,27 @@ pub struct Red {
     /// Packets since the last drop or mark; none below the lower threshold.
     since: Option<u32>,
     adapts_at: Time,
+    /// Factors on the average after idle times: the last ones, by their lowest bits.
+    decays: [(Span, f64); DECAYS],
 }
 
 impl Red {
     /// RED that draws from `stream`.
     pub fn new(config: RedConfig, stream: Stream) -> Self {
         let adapts_at = Time::ZERO + INTERVAL;
-        Red { config, stream, average: 0.0, probability: config.probability, since: None, adapts_at }
+        let decays = [(Span::ZERO, 1.0); DECAYS];
+        Red { config, stream, average: 0.0, probability: config.probability, since: None, adapts_at, decays }
+    }
+
+    /// Factor on the average after an idle time.
+    #[inline]
+    fn decay(&mut self, idle: Span) -> f64 {
+        let i = idle.as_nanos() as usize % DECAYS;
+        if self.decays[i].0 != idle {
+            let missed = idle.as_secs_f64() / self.config.typical.as_secs_f64();
+            self.decays[i] = (idle, libm::pow(1.0 - self.config.weight, missed));
+        }
+        self.decays[i].1
     }
 
     /// Average queue length, packets.
@@ -230,12 +247,12 @@ impl Red {
 
     /// Decision on a packet that arrives at a backlog of `waiting` packets; `idle`: time for which the link was idle.
     pub fn arrival(&mut self, now: Time, waiting: usize, idle: Span, ecn: u8) -> AqmVerdict {
-        let c = self.config;
-        if !idle.is_zero() && !c.typical.is_zero() {
-            let missed = idle.as_secs_f64() / c.typical.as_secs_f64();
-            self.average *= libm::pow(1.0 - c.weight, missed);
+        if !idle.is_zero() && !self.config.typical.is_zero() {
+            self.average *= self.decay(idle);
         }
+        let c = &self.config;
         self.average += c.weight * (waiting as f64 - self.average);
+        let ecn = c.ecn && ecn != NOT_ECT;
         if c.adaptive && now >= self.adapts_at {
             self.adapt();
             self.adapts_at = now + INTERVAL;
@@ -258,7 +275,7 @@ impl Red {
             return AqmVerdict::Pass;
         }
         self.since = Some(0);
-        if c.ecn && ecn != NOT_ECT { AqmVerdict::Mark } else { AqmVerdict::Drop }
+        if ecn { AqmVerdict::Mark } else { AqmVerdict::Drop }
     }
 
     /// Drop probability at the present average, before drops are spaced evenly.
