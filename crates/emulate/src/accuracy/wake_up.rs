@@ -1,17 +1,21 @@
-//! Wake-up latency of a timer (`WakeUpLatency`): the driver sets its timer early by the least latency of the last
-//! wake-ups.
+//! Wake-up latency of a timer (`WakeUpLatency`): the driver sets its timer early by the latency that most of the last
+//! wake-ups had.
 //!
-//! A wake-up is seldom quicker than the quickest of the last ones. So a sleep ends nearer to its due time, and hardly
-//! ever before it, where the driver then waits for the rest.
+//! Most sleeps then end just before their due time, and the driver waits for the rest. An idle processor wakes up slowly,
+//! a busy one quickly, so the latency is measured all the time.
 
 use base::Span;
 
 /// Number of wake-ups that count.
 const SAMPLES: usize = 16;
+/// Rank of the latency that counts among them, in ascending order: the third quartile.
+const RANK: usize = 11;
 /// Longest lead: a slower machine gains nothing from busy-waiting.
-const MOST: Span = Span::from_nanos(50_000);
-/// Least length of a sleep, as a multiple of the lead: bounds the processor time of waiting to a tenth.
-const LONG: u64 = 10;
+const MOST: Span = Span::from_nanos(200_000);
+/// Greatest share of a sleep that is spent waiting.
+const SHARE: u64 = 10;
+/// Shortest sleep with an early timer: there are too many shorter ones, and the processor is awake.
+const SHORT: Span = Span::from_nanos(250_000);
 
 /// Latencies of the last wake-ups.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,11 +34,12 @@ impl WakeUpLatency {
     /// Time by which the timer of a sleep of this length is set early; zero for a short one, and before the first
     /// [`SAMPLES`] wake-ups.
     pub(crate) fn lead(&self, sleep: Span) -> Span {
-        if self.number < SAMPLES {
+        if self.number < SAMPLES || sleep < SHORT {
             return Span::ZERO;
         }
-        let least = self.last.iter().copied().min().unwrap_or(Span::ZERO).min(MOST);
-        if sleep < least.times(LONG) { Span::ZERO } else { least }
+        let mut last = self.last;
+        let (_, latency, _) = last.select_nth_unstable(RANK);
+        (*latency).min(MOST).min(Span::from_nanos(sleep.as_nanos() / SHARE))
     }
 }
 
@@ -47,15 +52,16 @@ mod tests {
     }
 
     #[test]
-    fn the_quickest_of_the_last_wake_ups_leads() {
+    fn most_of_the_last_wake_ups_lead() {
         let mut latency = WakeUpLatency::default();
         (0..15).for_each(|i| latency.add(us(40 + i)));
         assert_eq!(latency.lead(us(10_000)), Span::ZERO, "too few");
-        latency.add(us(30));
-        assert_eq!(latency.lead(us(10_000)), us(30));
-        assert_eq!(latency.lead(us(299)), Span::ZERO, "a short sleep");
-        // Sixteen slower ones later the quick one is forgotten.
-        (0..16).for_each(|_| latency.add(us(70)));
-        assert_eq!(latency.lead(us(10_000)), us(50), "never more than that");
+        latency.add(us(900));
+        assert_eq!(latency.lead(us(10_000)), us(51));
+        assert_eq!(latency.lead(us(400)), us(40), "a tenth of the sleep");
+        assert_eq!(latency.lead(us(249)), Span::ZERO, "a short sleep");
+        // Sixteen slower ones later the quick ones are forgotten.
+        (0..16).for_each(|_| latency.add(us(700)));
+        assert_eq!(latency.lead(us(10_000)), us(200), "never more than that");
     }
 }
