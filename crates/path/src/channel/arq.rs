@@ -127,11 +127,17 @@ impl Arq {
         self.unacknowledged += frames;
     }
 
+    /// Whether the feedback delay is constant and not zero.
+    #[inline]
+    pub(crate) fn is_delayed(&self) -> bool {
+        self.steady.is_some_and(|delay| !delay.is_zero())
+    }
+
     /// Whether the feedback delay is constant and not zero, and no frame waits for its retransmission: until
     /// [`Arq::next_lost`] feedback only frees room. Feedback without a delay is processed after the start of the next frame.
     #[inline]
     pub(crate) fn is_steady(&self) -> bool {
-        self.steady.is_some_and(|delay| !delay.is_zero()) && self.pending.is_empty()
+        self.is_delayed() && self.pending.is_empty()
     }
 
     /// Whether in addition no frame was lost whose feedback is outstanding.

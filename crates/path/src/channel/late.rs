@@ -164,6 +164,8 @@ impl Channel {
             || self.followers.next_change() <= now
             || self.queues.may_expire() && self.queues.expires() <= now
             || self.holds() > self.most_inside
+            // Feedback without a delay has a wake-up of its own at the end of its frame.
+            || self.arq.as_ref().is_some_and(|arq| !arq.is_delayed())
         {
             return false;
         }
