@@ -1,6 +1,6 @@
 //! Query of a network interface by netlink (`Link`): index, state, hardware type, MTU, bridge or bond.
 
-use super::veth::{Message, NO_INTERFACE, with_end};
+use super::rtnetlink::{Message, NO_INTERFACE, with_end};
 use std::io;
 
 /// Interface of the calling thread's namespace.

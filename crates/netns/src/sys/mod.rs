@@ -9,6 +9,7 @@ pub mod link;
 pub mod packet;
 pub mod process;
 pub mod route;
+mod rtnetlink;
 pub mod serial;
 pub mod terminal;
 pub mod tun;

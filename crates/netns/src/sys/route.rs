@@ -1,6 +1,6 @@
 //! Interface addresses by netlink, default routes by ioctl: IPv6 address, IPv4 and IPv6 default route.
 
-use super::veth::{CREATE, Message};
+use super::rtnetlink::{CREATE, Message};
 use super::{address, check, check_fd, control, request};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
