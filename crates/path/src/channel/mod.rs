@@ -293,10 +293,7 @@ impl Channel {
                 let (packet, lost) = (unit.packet, unit.lost);
                 self.deliver_damaged(cx, packet, lost);
             } else {
-                cx.count_hop();
-                let packet = unit.packet.id;
-                cx.record(Category::Path, now, || Event::Delivered { packet });
-                cx.forward_from(Port(0), &unit.packet);
+                Self::hand_on(cx, &unit.packet);
             }
             self.buffer.leave_next(now);
         };
@@ -314,13 +311,19 @@ impl Channel {
                 let (packet, lost) = (unit.packet, unit.lost);
                 self.deliver_damaged(cx, packet, lost);
             } else {
-                cx.count_hop();
-                let packet = unit.packet.id;
-                cx.record(Category::Path, now, || Event::Delivered { packet });
-                cx.forward_from(Port(0), &unit.packet);
+                Self::hand_on(cx, &unit.packet);
             }
             self.buffer.leave(number, now);
         };
+    }
+
+    /// Counts and forwards a packet at the far end.
+    #[inline(always)] // one of two loops of deliveries
+    fn hand_on(cx: &mut Cx<'_>, packet: &Packet) {
+        cx.count_hop();
+        let (id, now) = (packet.id, cx.now());
+        cx.record(Category::Path, now, || Event::Delivered { packet: id });
+        cx.forward_from(Port(0), packet);
     }
 
     /// Drops a packet for the reason `lost`, or delivers it with bit errors.
@@ -329,10 +332,7 @@ impl Channel {
         if let Some(reason) = lost {
             return self.lose(cx, packet, reason);
         }
-        let (id, now) = (packet.id, cx.now());
-        cx.count_hop();
-        cx.record(Category::Path, now, || Event::Delivered { packet: id });
-        cx.forward(Port(0), Packet { flags: packet.flags.with(Flags::CORRUPT), ..packet });
+        Self::hand_on(cx, &Packet { flags: packet.flags.with(Flags::CORRUPT), ..packet });
     }
 
     /// Drops a packet after its transmission began. Its credit is restored here, since the next channel never
