@@ -3,7 +3,7 @@
 //!
 //! A packet gets a time stamp when it is read, and is written only after its due time, so no packet leaves early. Due
 //! times are computed from arrival stamps and the model, never from the time at which the driver runs, so there is no
-//! drift. A driver that spins executes events up to 5 us before their time, and then waits with the packet in its hand.
+//! drift. A driver that spins executes events up to 5 us before their time, and then waits for the due time of the packet.
 //!
 //! With segmentation offload a large packet is cut when it is read: each segment enters the network by itself, all of
 //! them at the time of the read. Segments that are due at one wake-up may leave as a large packet ([`egress`]).
@@ -150,8 +150,8 @@ pub struct Driver {
 const DRAIN: usize = 32;
 /// Buffer size; larger than any IP packet.
 const BUFFER: usize = 1 << 17;
-/// Time before their due time at which a spinning driver executes events: longer than one turn of its loop, so that code
-/// and state of the path are in the cache when the packet is due. A packet that is read meanwhile enters at most this late.
+/// Time before their due time at which a spinning driver executes events: longer than one turn of its loop. Code and
+/// state of the path are then in the cache when the packet is due. A packet read meanwhile enters at most this late.
 const AHEAD: Span = Span::from_nanos(5_000);
 /// Longest sleep: a stop request is noticed within this time.
 const NAP: Span = Span::from_millis(20);
@@ -461,7 +461,7 @@ impl Driver {
 
     /// Sleeps until a packet arrives, or until the spin window before the next time at which a packet can leave by
     /// a packet port; events inside of the network need no wake-up. The timer is absolute, so time spent before the
-    /// call adds no delay. Without a spin window it is set early by its least latency ([`WakeUpLatency`]).
+    /// call adds no delay. Without a spin window it is set early by its latency ([`WakeUpLatency`]).
     fn sleep(&mut self) -> io::Result<()> {
         let now = self.look();
         let due = self.network.next_exit().unwrap_or(Time::NEVER);
