@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Gateway { packet_port: ends.to, device: spaces[1].device(to, 1500, offload)?, kind: PortOwner::Flow },
     ];
     let clock = Clock::starting_in(Span::ZERO);
-    let mut driver = Driver::new(network, gateways, clock, Span::from_nanos(spin * 1000))?;
+    let mut driver = Driver::new(network, gateways, clock, Span::from_nanos(spin * 1000));
     let over = AtomicBool::new(false);
     let nominal = (delay * 1000).to_string();
     let blast = pps == "blast";

@@ -103,7 +103,7 @@ fn over_with(
             Gateway { packet_port, device: space.device(at, 1500, true).unwrap(), kind: PortOwner::Flow }
         });
     let clock = Clock::starting_in(Span::from_millis(1));
-    let mut driver = Driver::new(world.network, gateways.collect(), clock, Span::ZERO).unwrap();
+    let mut driver = Driver::new(world.network, gateways.collect(), clock, Span::ZERO);
     let done = AtomicBool::new(false);
     let (memory, closed) = (Memory::default(), Mutex::new(Vec::new()));
     let mut config = asking(&SERVER.to_string(), "word", steps);

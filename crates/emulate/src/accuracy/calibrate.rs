@@ -5,7 +5,6 @@ use super::lateness::Histogram;
 use super::wake_up::WakeUpLatency;
 use base::Span;
 use netns::sys::{self, PollSet};
-use std::os::fd::AsRawFd as _;
 
 /// Method of waiting for a due time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,8 +106,7 @@ fn tried(method: WaitMethod) -> Option<LatenessTrial> {
     if method.realtime {
         sys::real_time(sys::DRIVER).ok()?;
     }
-    let timer = sys::timer().ok()?;
-    let mut waiting = PollSet::new([timer.as_raw_fd()].into_iter());
+    let mut waiting = PollSet::new(std::iter::empty());
     let mut late = Histogram::default();
     let mut latency = WakeUpLatency::default();
     let mut due = sys::monotonic() + EVERY;
@@ -117,8 +115,7 @@ fn tried(method: WaitMethod) -> Option<LatenessTrial> {
         let leads = method.realtime && method.spin.is_zero();
         let lead = if leads { latency.lead(Span::from_nanos(EVERY)) } else { method.spin };
         let armed = due.saturating_sub(lead.as_nanos());
-        sys::set_timer(&timer, armed).ok()?;
-        waiting.wait().ok()?;
+        waiting.wait(Span::from_nanos(armed.saturating_sub(sys::monotonic()))).ok()?;
         let mut now = sys::monotonic();
         latency.add(Span::from_nanos(now.saturating_sub(armed)));
         while now < due {

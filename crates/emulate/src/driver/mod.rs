@@ -31,7 +31,7 @@ use netns::device::Device;
 use netns::sys::{self, PollSet};
 use path::{Cx, Element, ElementId, Network};
 use std::io;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 
 /// Packet port with its device.
@@ -125,15 +125,11 @@ pub struct Driver {
     batches: Vec<Batch>,
     /// Time since which a batch is open.
     held: Option<Time>,
-    /// Timer for the next wake-up.
-    timer: OwnedFd,
-    /// Time for which the timer was set last.
-    armed: Time,
-    /// Latency of the timer.
+    /// Latency of wake-ups by timeout.
     latency: WakeUpLatency,
-    /// Due time of the last sleep, and the time before it for which the timer was set.
+    /// Due time of the last sleep, and the time before it at which the sleep ends.
     led: (Time, Time),
-    /// Descriptors to poll: devices, timer, trigger socket.
+    /// Descriptors to poll: devices, trigger socket.
     waiting: PollSet,
     /// `waiting` was just polled, so its readiness is valid.
     notified: bool,
@@ -161,16 +157,13 @@ const NOTE: Span = Span::from_millis(200);
 impl Driver {
     /// Driver at the origin of `clock`; `spin` as in [`crate::Options`].
     ///
-    /// # Errors
-    /// The kernel provides no timer.
-    pub fn new(network: Network, gateways: Vec<Gateway>, clock: Clock, spin: Span) -> io::Result<Driver> {
-        let (timer, mut network) = (sys::timer()?, network);
+    pub fn new(mut network: Network, gateways: Vec<Gateway>, clock: Clock, spin: Span) -> Driver {
         for gateway in &gateways {
             gateway.set_time_of_day(&mut network, clock.time_of_day());
         }
-        let fds = gateways.iter().map(|g| g.device.as_raw_fd()).chain([timer.as_raw_fd()]);
+        let fds = gateways.iter().map(|g| g.device.as_raw_fd());
         let offload = !gateways.iter().any(|gateway| gateway.device.lacks_offload());
-        Ok(Driver {
+        Driver {
             waiting: PollSet::new(fds),
             notified: false,
             network,
@@ -185,14 +178,12 @@ impl Driver {
             batches: gateways.iter().map(|gateway| Batch::new(&gateway.device)).collect(),
             held: None,
             gateways,
-            timer,
-            armed: Time::ZERO,
             latency: WakeUpLatency::default(),
             led: (Time::ZERO, Time::ZERO),
             buffer: vec![0; BUFFER],
             cpu_budget: CpuBudget::new(spin),
             absorbed: 0,
-        })
+        }
     }
 
     /// Packets dropped by the devices because they were not read in time, as far as the devices count them.
@@ -203,7 +194,7 @@ impl Driver {
     /// Attaches the trigger socket.
     pub fn hear(&mut self, ear: TriggerListener) {
         let fds = self.gateways.iter().map(|g| g.device.as_raw_fd());
-        self.waiting = PollSet::new(fds.chain([self.timer.as_raw_fd(), ear.fd()]));
+        self.waiting = PollSet::new(fds.chain([ear.fd()]));
         self.ear = Some(ear);
     }
 
@@ -228,7 +219,7 @@ impl Driver {
     /// Restarts at the origin of another clock.
     pub fn begin(&mut self, clock: Clock) {
         self.clock = clock;
-        (self.armed, self.present, self.led) = (Time::ZERO, Time::ZERO, (Time::ZERO, Time::ZERO));
+        (self.present, self.led) = (Time::ZERO, (Time::ZERO, Time::ZERO));
         for gateway in &self.gateways {
             gateway.set_time_of_day(&mut self.network, self.clock.time_of_day());
         }
@@ -460,8 +451,8 @@ impl Driver {
     }
 
     /// Sleeps until a packet arrives, or until the spin window before the next time at which a packet can leave by
-    /// a packet port; events inside of the network need no wake-up. The timer is absolute, so time spent before the
-    /// call adds no delay. Without a spin window it is set early by its latency ([`WakeUpLatency`]).
+    /// a packet port; events inside of the network need no wake-up. Without a spin window the sleep ends early by the
+    /// latency of wake-ups ([`WakeUpLatency`]).
     fn sleep(&mut self) -> io::Result<()> {
         let now = self.look();
         let due = self.network.next_exit().unwrap_or(Time::NEVER);
@@ -474,22 +465,16 @@ impl Driver {
         if due <= now || (early <= now && (leads || self.cpu_budget.may_spin(now, due))) {
             return Ok(()); // the next turn starts at once and reads new packets
         }
-        let (until, latest) = (if early > now { early } else { due }, now + NAP);
-        // A timer that runs already is kept for the same time, and for a nap that it ends sooner.
-        let runs = self.armed > now && (self.armed == until || (until >= latest && self.armed <= latest));
-        if !runs {
-            self.armed = until.min(latest);
-            sys::set_timer(&self.timer, self.clock.raw(self.armed))?;
-        }
+        let until = (if early > now { early } else { due }).min(now + NAP);
         for (i, gateway) in self.gateways.iter().enumerate() {
             self.waiting.also_to_write(i, gateway.device.wants_to_write());
         }
-        self.waiting.wait()?;
+        let ready = self.waiting.wait(self.clock.until(until))?;
         self.notified = true;
         let woken = self.look();
         self.looked.fill(woken);
-        if self.waiting.ready(self.gateways.len()) {
-            self.latency.add(woken.since(self.armed));
+        if !ready {
+            self.latency.add(woken.since(until));
         }
         Ok(())
     }

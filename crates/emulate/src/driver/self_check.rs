@@ -147,7 +147,7 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<BothCl
     let in_transit = InTransit::default();
     let clock = Clock::starting_in(LEAD);
     let refused = || Error::of("setting up a timer");
-    let mut path = Driver::new(world.network, gateways, clock, options.spin).map_err(refused())?;
+    let mut path = Driver::new(world.network, gateways, clock, options.spin);
     let shared = Arc::new(*config);
     let mut hosts = Vec::new();
     for (space, role) in spaces.iter().zip([Role::Active, Role::Passive]) {
@@ -166,7 +166,7 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<BothCl
         };
         let device = Device::packets(space.inside(frames)?);
         let gateway = Gateway { packet_port: plug, device, kind: PortOwner::ModelPort };
-        let driver = Driver::new(network, vec![gateway], clock, options.spin).map_err(refused())?;
+        let driver = Driver::new(network, vec![gateway], clock, options.spin);
         hosts.push((host, driver));
     }
     let over = AtomicBool::new(false);

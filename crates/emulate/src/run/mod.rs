@@ -209,8 +209,7 @@ impl run::Clock for RealTime<'_> {
         let (model, around) = (run.model, self.around);
         let mut commands = Commands::prepare(model, run.seed, &stage, around, &ordered)?;
         let mut driver =
-            Driver::new(run.take_network(), gateways, Clock::starting_in(LEAD), self.options.spin)
-                .map_err(Error::of("setting up a timer"))?;
+            Driver::new(run.take_network(), gateways, Clock::starting_in(LEAD), self.options.spin);
         let stop = self.stop;
         let given_up = || {
             stop.load(Ordering::Relaxed) || around.foreground.as_ref().is_some_and(|front| front.is_called())

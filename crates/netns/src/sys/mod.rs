@@ -144,29 +144,6 @@ pub fn size_interface(name: &str, mtu: u32, queue: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Pollable timer on the monotonic clock.
-pub fn timer() -> io::Result<OwnedFd> {
-    // SAFETY: no memory is involved.
-    check_fd(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) })
-}
-
-/// Arms the timer for an instant of the monotonic clock; clears a pending expiry.
-pub fn set_timer(timer: &OwnedFd, ns: u64) -> io::Result<()> {
-    // 0 would disarm the timer.
-    let ns = ns.max(1);
-    let at = libc::itimerspec {
-        it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
-        it_value: libc::timespec {
-            tv_sec: (ns / 1_000_000_000) as libc::time_t,
-            tv_nsec: (ns % 1_000_000_000) as libc::c_long,
-        },
-    };
-    // SAFETY: it reads the one structure it is given and writes none.
-    check(unsafe {
-        libc::timerfd_settime(timer.as_raw_fd(), libc::TFD_TIMER_ABSTIME, &raw const at, std::ptr::null_mut())
-    })
-}
-
 /// Event descriptor, readable once signalled.
 pub fn bell() -> io::Result<OwnedFd> {
     // SAFETY: no memory is involved.
@@ -224,6 +201,14 @@ pub fn deepen(fd: RawFd) {
     }
 }
 
+fn timespec(span: base::Span) -> libc::timespec {
+    let ns = span.as_nanos();
+    libc::timespec {
+        tv_sec: (ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+    }
+}
+
 /// Set of descriptors to poll.
 pub struct PollSet {
     fds: Vec<libc::pollfd>,
@@ -244,20 +229,21 @@ impl PollSet {
     pub fn ready(&self, at: usize) -> bool {
         self.fds.get(at).is_none_or(|entry| entry.revents != 0)
     }
-    /// Blocks until a descriptor is ready.
-    pub fn wait(&mut self) -> io::Result<()> {
-        // SAFETY: the kernel writes `revents` of as many entries as the vector has; no timeout, no mask.
+    /// Blocks until a descriptor is ready or `timeout` has passed; true if a descriptor is ready.
+    pub fn wait(&mut self, timeout: base::Span) -> io::Result<bool> {
+        let timeout = timespec(timeout);
+        // SAFETY: the kernel writes `revents` of as many entries as the vector has, and reads one `timespec`; no mask.
         let n = unsafe {
             libc::ppoll(
                 self.fds.as_mut_ptr(),
                 self.fds.len() as libc::nfds_t,
-                std::ptr::null(),
+                &raw const timeout,
                 std::ptr::null(),
             )
         };
         match check(n) {
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(()),
-            other => other,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(true),
+            other => other.map(|()| n > 0),
         }
     }
 }
@@ -285,11 +271,7 @@ pub fn poll(files: impl Iterator<Item = (RawFd, bool)>, most: base::Span) -> Vec
     let events = |write: bool| if write { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
     let mut all: Vec<libc::pollfd> =
         files.map(|(fd, write)| libc::pollfd { fd, events: events(write), revents: 0 }).collect();
-    let most = most.as_nanos();
-    let most = libc::timespec {
-        tv_sec: (most / 1_000_000_000) as libc::time_t,
-        tv_nsec: (most % 1_000_000_000) as libc::c_long,
-    };
+    let most = timespec(most);
     // SAFETY: the kernel writes `revents` of as many entries as the vector has, and reads one `timespec`.
     unsafe {
         libc::ppoll(all.as_mut_ptr(), all.len() as libc::nfds_t, &raw const most, std::ptr::null());
