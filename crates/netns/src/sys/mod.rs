@@ -229,8 +229,8 @@ impl PollSet {
     pub fn ready(&self, at: usize) -> bool {
         self.fds.get(at).is_none_or(|entry| entry.revents != 0)
     }
-    /// Blocks until a descriptor is ready or `timeout` has passed; true if a descriptor is ready.
-    pub fn wait(&mut self, timeout: base::Span) -> io::Result<bool> {
+    /// Blocks until a descriptor is ready or `timeout` has passed.
+    pub fn wait(&mut self, timeout: base::Span) -> io::Result<()> {
         let timeout = timespec(timeout);
         // SAFETY: the kernel writes `revents` of as many entries as the vector has, and reads one `timespec`; no mask.
         let n = unsafe {
@@ -242,8 +242,8 @@ impl PollSet {
             )
         };
         match check(n) {
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(true),
-            other => other.map(|()| n > 0),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(()),
+            other => other,
         }
     }
 }
