@@ -292,6 +292,7 @@ impl Driver {
             if notified && !self.waiting.ready(i) {
                 continue;
             }
+            let woke = notified && self.waiting.readable(i);
             let (mut n, mut stamp) = (0, Time::ZERO);
             loop {
                 let gateway = &mut self.gateways[i];
@@ -310,7 +311,7 @@ impl Driver {
                 if !arrived {
                     // A packet that ended the sleep had arrived by then, which is the network's time.
                     let there = self.network.now();
-                    stamp = if notified && n == 1 { there } else { self.look().max(there) };
+                    stamp = if woke && n == 1 { there } else { self.look().max(there) };
                 }
                 self.timing.ingress.add(stamp.since(self.looked[i]));
                 let bytes = self.buffer.get(..length).unwrap_or_default();

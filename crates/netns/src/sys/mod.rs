@@ -229,6 +229,10 @@ impl PollSet {
     pub fn ready(&self, at: usize) -> bool {
         self.fds.get(at).is_none_or(|entry| entry.revents != 0)
     }
+    /// Whether the descriptor at index `at` was ready to be read, or its device removed, after the last wait.
+    pub fn readable(&self, at: usize) -> bool {
+        self.fds.get(at).is_none_or(|entry| entry.revents & !libc::POLLOUT != 0)
+    }
     /// Blocks until a descriptor is ready or `timeout` has passed.
     pub fn wait(&mut self, timeout: base::Span) -> io::Result<()> {
         let timeout = timespec(timeout);
