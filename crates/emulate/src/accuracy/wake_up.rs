@@ -31,15 +31,22 @@ impl WakeUpLatency {
         self.number += 1;
     }
 
-    /// Time by which the timer of a sleep of this length is set early; zero for a short one, and before the first
-    /// [`SAMPLES`] wake-ups.
-    pub(crate) fn lead(&self, sleep: Span) -> Span {
-        if self.number < SAMPLES || sleep < SHORT {
+    /// Latency of most wake-ups: of three in four of the last ones, or zero before the first [`SAMPLES`].
+    pub(crate) fn of_most(&self) -> Span {
+        if self.number < SAMPLES {
             return Span::ZERO;
         }
         let mut last = self.last;
         let (_, latency, _) = last.select_nth_unstable(RANK);
-        (*latency).min(MOST).min(Span::from_nanos(sleep.as_nanos() / SHARE))
+        *latency
+    }
+
+    /// Time by which a sleep of this length ends early; zero for a short one.
+    pub(crate) fn lead(&self, sleep: Span) -> Span {
+        if sleep < SHORT {
+            return Span::ZERO;
+        }
+        self.of_most().min(MOST).min(Span::from_nanos(sleep.as_nanos() / SHARE))
     }
 }
 

@@ -56,15 +56,16 @@ impl CpuBudget {
         (self.most, self.window) = (Span::ZERO, Span::ZERO);
     }
 
-    /// Time before the due time at which the thread stops sleeping.
+    /// Time before the due time at which the thread stops sleeping; zero for the rest of a period whose budget is used.
     pub(crate) fn window(&self) -> Span {
-        self.window
+        if self.used > SPIN_BUDGET { Span::ZERO } else { self.window }
     }
 
     /// Samples the thread's CPU time, at most once per interval. After a period with more CPU time than
-    /// [`SPIN_BUDGET`] the spin window is halved, down to zero; after one with less than half of it, doubled. A
-    /// smaller window makes packets slightly late, but avoids sleeps in which packets are milliseconds late.
-    pub(crate) fn look(&mut self, now: Time, cpu: impl FnOnce() -> Span) {
+    /// [`SPIN_BUDGET`] the spin window is halved; after one with less than half of it, doubled. A smaller window makes
+    /// packets slightly late, but avoids sleeps in which packets are milliseconds late. It stays above the wake-up
+    /// `latency`: with a window below it most packets are late, otherwise those of the rest of the period.
+    pub(crate) fn look(&mut self, now: Time, latency: impl FnOnce() -> Span, cpu: impl FnOnce() -> Span) {
         let period = Some(now.as_nanos() / PERIOD.as_nanos());
         if self.period == period && now < self.looked + BETWEEN {
             return;
@@ -79,7 +80,9 @@ impl CpuBudget {
             // CPU time before the first period does not count.
         } else if self.used > SPIN_BUDGET {
             let half = Span::from_nanos(self.window.as_nanos() / 2);
-            self.window = if half < LEAST { Span::ZERO } else { half };
+            if half >= latency().max(LEAST) {
+                self.window = half;
+            }
         } else if self.used.times(2) < SPIN_BUDGET {
             self.window = self.window.times(2).max(LEAST).min(self.most);
         }
@@ -89,7 +92,7 @@ impl CpuBudget {
     /// Whether the thread may spin from `now` until `due`: if the budget suffices, or it was permitted before for
     /// this `due`.
     pub(crate) fn may_spin(&mut self, now: Time, due: Time) -> bool {
-        if self.window.is_zero() {
+        if self.window().is_zero() {
             return false;
         }
         if self.until != due && self.used + due.since(now) <= SPIN_BUDGET {
@@ -110,6 +113,7 @@ mod tests {
     use super::*;
 
     const SPIN: Span = Span::from_nanos(200_000);
+    const LATENCY: Span = Span::from_nanos(60_000);
 
     fn at(us: u64) -> Time {
         Time::from_nanos(us * 1000)
@@ -120,7 +124,7 @@ mod tests {
         let (mut now, mut cpu) = (0, 0);
         let mut shares = vec![0; seconds as usize];
         while now < seconds * 1_000_000 {
-            cpu_budget.look(at(now), || Span::from_nanos(cpu * 1000));
+            cpu_budget.look(at(now), || LATENCY, || Span::from_nanos(cpu * 1000));
             match cpu_budget.rest() {
                 Some(until) => now = until.as_nanos() / 1000,
                 None => {
@@ -138,7 +142,8 @@ mod tests {
         for share in busy(&mut cpu_budget, 5) {
             assert!((900_000..945_000).contains(&share), "{share} us of a second");
         }
-        assert_eq!(cpu_budget.window(), Span::ZERO);
+        assert_eq!(cpu_budget.window(), Span::ZERO, "the period's budget is used");
+        assert_eq!(cpu_budget.window, Span::from_nanos(100_000), "half of it is below the latency");
     }
 
     #[test]
@@ -147,7 +152,7 @@ mod tests {
         busy(&mut cpu_budget, 2);
         for ms in 2_000..4_000 {
             // Busy for a tenth of the time.
-            cpu_budget.look(at(ms * 1000), || Span::from_millis(1840 + (ms - 2_000) / 10));
+            cpu_budget.look(at(ms * 1000), || LATENCY, || Span::from_millis(1840 + (ms - 2_000) / 10));
             assert_eq!(cpu_budget.rest(), None);
         }
         assert_eq!(cpu_budget.window(), SPIN);
@@ -157,10 +162,10 @@ mod tests {
     #[test]
     fn spinning_ends_before_the_period_does() {
         let mut cpu_budget = CpuBudget::new(SPIN);
-        cpu_budget.look(at(0), || Span::ZERO);
-        cpu_budget.look(at(79_900), || Span::from_millis(79));
+        cpu_budget.look(at(0), || LATENCY, || Span::ZERO);
+        cpu_budget.look(at(79_900), || LATENCY, || Span::from_millis(79));
         assert!(cpu_budget.may_spin(at(79_900), at(80_100)));
-        cpu_budget.look(at(81_000), || Span::from_nanos(80_100_000));
+        cpu_budget.look(at(81_000), || LATENCY, || Span::from_nanos(80_100_000));
         assert!(!cpu_budget.may_spin(at(81_000), at(81_200)));
         let mut fair = CpuBudget::new(SPIN);
         fair.never_spin();

@@ -268,7 +268,7 @@ impl Driver {
                 return Ok(());
             }
             if self.timing.realtime {
-                self.cpu_budget.look(now, sys::thread_time);
+                self.cpu_budget.look(now, || self.latency.of_most(), sys::thread_time);
                 if let Some(until) = self.cpu_budget.rest() {
                     let rest = std::time::Duration::from_nanos(self.clock.until(until).as_nanos());
                     #[allow(

@@ -146,7 +146,6 @@ pub fn twins(model: &Model, repetition: u64, options: &Options) -> Result<BothCl
     }
     let in_transit = InTransit::default();
     let clock = Clock::starting_in(LEAD);
-    let refused = || Error::of("setting up a timer");
     let mut path = Driver::new(world.network, gateways, clock, options.spin);
     let shared = Arc::new(*config);
     let mut hosts = Vec::new();
