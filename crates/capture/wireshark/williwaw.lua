@@ -36,7 +36,7 @@ local function summary(said)
   if said.dropped then return "dropped: " .. said.dropped .. " at " .. (said.at or "?") end
   if said.timeout == "spurious" then return "spurious timeout (" .. (said.cause or "?") .. ")" end
   if said.timeout == "genuine" then return "genuine timeout" end
-  if said.verdict then return (said.sent or "sent again") .. ", " .. said.verdict end
+  if said.verdict then return (said.sent or "retransmitted") .. ", " .. said.verdict end
   return nil
 end
 

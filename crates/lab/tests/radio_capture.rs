@@ -178,8 +178,8 @@ fn ta_06_the_picture_has_every_rlc_block() {
         let series = named.flat_map(|p| &p.series).filter(|s| s.name == name);
         series.map(|s| s.points.len()).sum::<usize>() as f64
     };
-    assert_eq!(dots("sent again"), get(Metric::RadioBlocksRepeated));
-    assert!(dots("sent again") > 20.0 && dots("acknowledged: all before") > 10.0);
+    assert_eq!(dots("retransmitted"), get(Metric::RadioBlocksRepeated));
+    assert!(dots("retransmitted") > 20.0 && dots("acknowledged: all before") > 10.0);
     let rows = |row: &str, event: &str| -> Vec<&report::LayerEvent> {
         let rows = picture.layers.iter().filter(|l| l.name.starts_with(row));
         rows.flat_map(|l| &l.events).filter(|e| e.event == event).collect()
@@ -196,7 +196,7 @@ fn ta_06_the_picture_has_every_rlc_block() {
     // A repeat has a number that was sent before it in the same direction.
     for panel in &picture.panels {
         let of = |name: &str| panel.series.iter().find(|s| s.name == name);
-        let (Some(first), Some(again)) = (of("first sent"), of("sent again")) else { continue };
+        let (Some(first), Some(again)) = (of("first sent"), of("retransmitted")) else { continue };
         for [t, number] in &again.points {
             assert!(first.points.iter().any(|[at, n]| at < t && n == number), "{number} at {t}");
         }

@@ -31,11 +31,11 @@ function life(p, seq, most) {
   };
   each(d.sent, (i) => [
     { what: 'sent', words: 'sent' },
-    { what: 'sent', words: 'sent again, needed' },
-    { what: 'sent', words: 'sent again for nothing', bad: true },
-    { what: 'sent', words: 'sent again' },
+    { what: 'sent', words: 'retransmission, needed' },
+    { what: 'sent', words: 'unneeded retransmission', bad: true },
+    { what: 'sent', words: 'retransmission, need unknown' },
   ][d.sent.k[i]]);
-  each(d.received, (i) => ({ what: 'received', words: d.received.k[i] ? 'arrives once more' : 'arrives' }));
+  each(d.received, (i) => ({ what: 'received', words: d.received.k[i] ? 'arrives again (duplicate)' : 'arrives' }));
   each(d.drops, (i) => ({ what: 'drop', words: 'lost' + (d.places[d.drops.k[i]] ? ': ' + d.places[d.drops.k[i]] : '') }));
   for (const m of d.timeouts) if (m.seq === seq) lines.push({ t: m.t, what: 'timeout', i: -1, words: m.spurious ? 'timer expires, spurious' : 'timer expires' });
   const a = d.acks;
@@ -107,8 +107,8 @@ function hover(p) {
     }
     if (m >= 0) {
       add('retransmission timeout', d.timer.rto[m].toFixed(2) + ' s');
-      add('smoothed round trip', d.timer.srtt[m].toFixed(2) + ' s');
-      add('its variation', d.timer.rttvar[m].toFixed(2) + ' s');
+      add('smoothed round-trip time', d.timer.srtt[m].toFixed(2) + ' s');
+      add('round-trip variation', d.timer.rttvar[m].toFixed(2) + ' s');
     }
     for (const panel of p.layers.panels ? d.panels : []) for (const line of panel.lines) {
       const i = last(line.t, t);

@@ -6,39 +6,39 @@ const shared = { pictures: [], together: false };
 const LAYERS = [
   ['fresh', 'sent', 'a segment leaves the sender for the first time', '<path d="M12 3V17" stroke="var(--ink)" stroke-width="2.4"/>',
     (d) => d.sent.k.reduce((n, k) => n + (k === 0), 0)],
-  ['needed', 'sent again, needed', 'no earlier copy ever arrives', '<path d="M12 4L18 10L12 16L6 10z" fill="var(--needed)"/>',
+  ['needed', 'retransmission, needed', 'no earlier copy ever arrives', '<path d="M12 4L18 10L12 16L6 10z" fill="var(--needed)"/>',
     (d) => d.sent.k.reduce((n, k) => n + (k === 1), 0)],
-  ['unneeded', 'sent again for nothing', 'an earlier copy reaches the receiver: wasted air time and battery', '<path d="M12 3L19 16H5z" fill="var(--unneeded)"/>',
+  ['unneeded', 'unneeded retransmission', 'an earlier copy reaches the receiver', '<path d="M12 3L19 16H5z" fill="var(--unneeded)"/>',
     (d) => d.sent.k.reduce((n, k) => n + (k === 2), 0)],
-  ['unknown', 'sent again, not known', 'the capture does not tell whether an earlier copy arrived', '<path d="M7 5H17V15H7z" fill="var(--unknown)"/>',
+  ['unknown', 'retransmission, need unknown', 'the capture does not show whether an earlier copy arrived', '<path d="M7 5H17V15H7z" fill="var(--unknown)"/>',
     (d) => d.sent.k.reduce((n, k) => n + (k === 3), 0)],
-  ['received', 'arrives', (d) => 'a segment reaches the receiver' + (d.received.k.includes(1) ? '; a ring where it had it already' : ''),
+  ['received', 'arrives', (d) => 'a segment reaches the receiver' + (d.received.k.includes(1) ? '; a ring marks a duplicate' : ''),
     '<path d="M7 4V16" stroke="var(--arrival)" stroke-width="2.6"/><circle cx="16" cy="10" r="3" fill="none" stroke="var(--arrival)" stroke-width="1.6"/>', (d) => d.received.t.length],
-  ['acks', 'acknowledged', (d) => 'the sender knows that everything below this line has arrived' + (d.acks.dup.includes(1) ? '; a small tick repeats an acknowledgement' : ''),
+  ['acks', 'acknowledged', (d) => 'cumulative acknowledgement: everything below this line has arrived' + (d.acks.dup.includes(1) ? '; a small tick marks a duplicate acknowledgement' : ''),
     '<path d="M3 15H10V6H21" fill="none" stroke="var(--ack)" stroke-width="1.8"/>', (d) => d.acks.t.length],
-  ['sacks', 'acknowledged out of order', 'ranges above the line that have arrived', '<path d="M12 4V16" stroke="var(--sack)" stroke-width="2"/>',
+  ['sacks', 'selectively acknowledged', 'SACK blocks: ranges above the line that have arrived', '<path d="M12 4V16" stroke="var(--sack)" stroke-width="2"/>',
     (d) => d.sacks.t.length],
-  ['advertised', 'receiver\u2019s limit', 'the sender may not send above this line', '<path d="M2 10H22" stroke="var(--advertised)" stroke-width="1.8" stroke-dasharray="2 3"/>',
+  ['advertised', 'advertised window', 'the sender may not send above this line', '<path d="M2 10H22" stroke="var(--advertised)" stroke-width="1.8" stroke-dasharray="2 3"/>',
     (d) => d.acks.win.reduce((n, w) => n + (w > 0), 0)],
   ['drops', 'lost', 'the network dropped this segment', '<path d="M7 5L17 15M17 5L7 15" stroke="var(--lost)" stroke-width="2.4"/>',
     (d) => d.drops.t.length],
   ['timeouts', 'timer expires', (d) => [
     d.timeouts.some((m) => m.spurious) && 'dashed: spurious, the segment was not lost', d.timeouts.some((m) => !m.spurious && !m.unknown) && 'solid: genuine, after a loss',
-    d.timeouts.some((m) => m.unknown) && 'grey: not known',
-    d.timeouts.some((m) => m.detected !== null) && 'a hollow mark: the sender found out'].filter(Boolean).join('; '),
+    d.timeouts.some((m) => m.unknown) && 'grey: unknown',
+    d.timeouts.some((m) => m.detected !== null) && 'a hollow mark: detected by the sender'].filter(Boolean).join('; '),
     '<path d="M8 2V18" stroke="var(--unneeded)" stroke-width="2" stroke-dasharray="4 3"/><path d="M16 2V18" stroke="var(--needed)" stroke-width="2"/>',
     (d) => d.timeouts.length],
-  ['fast', 'fast retransmit', 'repeated acknowledgements made the sender resend; vermillion: for nothing',
+  ['fast', 'fast retransmit', 'duplicate acknowledgements caused a retransmission; vermillion: spurious',
     '<circle cx="12" cy="10" r="7" fill="none" stroke="var(--soft)" stroke-width="1.8"/>', (d) => d.fast.length],
-  ['spikes', 'link disturbed', 'nothing, or little, gets through', '<path d="M3 3H21V17H3z" fill="var(--spike)" stroke="var(--edge)"/>',
+  ['spikes', 'link disturbed', 'an outage or a delay spike: few packets or none pass', '<path d="M3 3H21V17H3z" fill="var(--spike)" stroke="var(--edge)"/>',
     (d) => d.spikes.length],
-  ['below', 'layers below', 'what happened in the radio and link layers; a timeout\u2019s line goes on through them', '<path d="M3 7H14V13H3zM17 15V5l4 2l-4 2" fill="var(--layer)" stroke="var(--layer-words)"/>',
+  ['below', 'lower layers', 'events of the radio and link layers; the line of a timeout continues through them', '<path d="M3 7H14V13H3zM17 15V5l4 2l-4 2" fill="var(--layer)" stroke="var(--layer-words)"/>',
     (d) => d.below.reduce((n, layer) => n + layer.events.length, 0)],
   ['panels', 'lines below', (d) => d.panels.flatMap((panel) => panel.lines.map((line) => line.name)).join(', '), '<path d="M3 16V12H8V8H13V4H17V14H21" fill="none" stroke="var(--ink)" stroke-width="1.8"/>',
     (d) => d.panels.length],
-  ['window', 'window', 'how much may be under way without an acknowledgement', '<path d="M3 16V12H8V8H13V4H17V14H21" fill="none" stroke="var(--ink)" stroke-width="1.8"/>',
+  ['window', 'window', 'congestion window, slow-start threshold and data in flight', '<path d="M3 16V12H8V8H13V4H17V14H21" fill="none" stroke="var(--ink)" stroke-width="1.8"/>',
     (d) => d.window.t.length],
-  ['timer', 'timer', 'how long the sender waits before it resends, and the round trip it believes in', '<path d="M3 14H9V5H14V12H21" fill="none" stroke="var(--ink)" stroke-width="1.8"/>',
+  ['timer', 'timer', 'retransmission timeout and smoothed round-trip time', '<path d="M3 14H9V5H14V12H21" fill="none" stroke="var(--ink)" stroke-width="1.8"/>',
     (d) => d.timer.t.length],
 ];
 
@@ -117,7 +117,7 @@ function start(figure) {
       (on) => { p.offset = on; frame(p); }, 'Receiver +25'));
   }
   if (document.querySelectorAll('figure.picture').length > 1) {
-    const all = toggle(false, { class: 'choice together', title: 'All pictures of the page show the same stretch of time' }, (on) => {
+    const all = toggle(false, { class: 'choice together', title: 'All pictures of the page show the same time interval' }, (on) => {
       shared.together = on;
       document.querySelectorAll('.together').forEach((b) => b.setAttribute('aria-pressed', String(on)));
       if (on) show(p, p.t0, p.t1);

@@ -254,8 +254,8 @@ fn layer(layer: &crate::model::Layer) -> Layer<'_> {
 /// Label of the unneeded retransmissions of one timeout.
 pub(crate) fn note(unneeded: usize) -> String {
     match unneeded {
-        1 => "1 segment sent twice for nothing".to_owned(),
-        n => format!("{n} segments sent twice for nothing"),
+        1 => "1 unneeded retransmission".to_owned(),
+        n => format!("{n} unneeded retransmissions"),
     }
 }
 

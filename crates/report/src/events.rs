@@ -21,12 +21,14 @@ pub(crate) fn html(picture: &Picture, out: &mut String) {
             SegmentKind::New => {}
             SegmentKind::Unknown => {
                 let why = "it is unknown whether that was needed".to_owned();
-                events.push((e.t, "sent again", Some(e.seq), why));
+                events.push((e.t, "retransmission", Some(e.seq), why));
             }
-            SegmentKind::Retransmission => events.push((e.t, "sent again", Some(e.seq), "needed".to_owned())),
+            SegmentKind::Retransmission => {
+                events.push((e.t, "retransmission", Some(e.seq), "needed".to_owned()))
+            }
             SegmentKind::Unneeded => {
                 let why = "unneeded: an earlier copy reaches the receiver".to_owned();
-                events.push((e.t, "sent again", Some(e.seq), why));
+                events.push((e.t, "retransmission", Some(e.seq), why));
             }
         }
     }
@@ -48,13 +50,14 @@ pub(crate) fn html(picture: &Picture, out: &mut String) {
         for e in sorted(&layer.events, |e| e.t) {
             let until = e.until.map_or(String::new(), |until| format!("until {until:.3} s: "));
             let detail = if e.detail.is_empty() { String::new() } else { format!(", {}", e.detail) };
-            events.push((e.t, "below", None, format!("{until}{}: {}{detail}", layer.name, e.event)));
+            events.push((e.t, "lower layer", None, format!("{until}{}: {}{detail}", layer.name, e.event)));
         }
     }
     events.sort_by(|a, b| a.0.total_cmp(&b.0));
     let _ = write!(
         out,
-        "<details class=\"events\"><summary>The same as a table: {}</summary><p>{} sent, {} reached the receiver, {} came back.</p>",
+        "<details class=\"events\"><summary>Events as a table: {}</summary><p>{} sent, {} reached the receiver, {} \
+         reached the sender.</p>",
         count(events.len(), "event"),
         count(picture.sent.len(), "segment"),
         grouped(picture.received.len() as u64),

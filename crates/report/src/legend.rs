@@ -21,23 +21,23 @@ impl Picture {
         let (unneeded, needed) = self.resent();
         let mut entries = vec![Entry {
             glyph: "<path d=\"M3 -5V5\" stroke=\"#1b1f24\" stroke-width=\"1.8\"/>",
-            words: "sent for the first time",
+            words: "first transmission",
         }];
         let mut add = |present: bool, glyph, words| {
             if present {
                 entries.push(Entry { glyph, words });
             }
         };
-        add(needed > 0, "<path d=\"M3 -4.5L7 0L3 4.5L-1 0z\" fill=\"#0072b2\"/>", "sent again, needed");
+        add(needed > 0, "<path d=\"M3 -4.5L7 0L3 4.5L-1 0z\" fill=\"#0072b2\"/>", "retransmission, needed");
         add(
             unneeded > 0,
             "<path d=\"M3 -5L8 4H-2z\" fill=\"#d55e00\"/>",
-            "sent again for nothing: an earlier copy arrives",
+            "unneeded retransmission: an earlier copy arrives",
         );
         add(
             self.sent.iter().any(|e| e.kind == SegmentKind::Unknown),
             "<path d=\"M-0.5 -3.5h7v7h-7z\" fill=\"#fff\" stroke=\"#6e7681\" stroke-width=\"1.4\"/>",
-            "retransmitted, need unknown",
+            "retransmission, need unknown",
         );
         add(
             !self.received.is_empty(),
@@ -47,17 +47,17 @@ impl Picture {
         add(
             self.received.iter().any(|e| e.duplicate),
             "<circle cx=\"3\" cy=\"0\" r=\"2.6\" fill=\"none\" stroke=\"#3aa583\" stroke-width=\"1.3\"/>",
-            "reaches it once more",
+            "duplicate at the receiver",
         );
         add(
             !self.acks.is_empty(),
             "<path d=\"M-2 3H4V-3H8\" fill=\"none\" stroke=\"#8a929b\" stroke-width=\"1.2\"/>",
-            "acknowledged up to here",
+            "cumulative acknowledgement",
         );
         add(
             !self.drops.is_empty(),
             "<path d=\"M-1 -4L7 4M7 -4L-1 4\" stroke=\"#a3307a\" stroke-width=\"2\"/>",
-            "lost on the way",
+            "lost",
         );
         let spurious = self.timeouts.iter().filter(|e| e.truth == Truth::Spurious).count();
         add(
@@ -79,14 +79,14 @@ impl Picture {
         add(
             self.timeouts.iter().any(|e| e.detected_at.is_some()),
             "<path d=\"M-1.5 -4h9l-4.5 7z\" fill=\"#fff\" stroke=\"#d55e00\" stroke-width=\"1.2\"/>",
-            "the sender finds out",
+            "detected by the sender",
         );
         let fast =
             |spurious: bool| self.fast_retransmits.iter().any(|e| (e.truth == Truth::Spurious) == spurious);
         add(
             fast(true),
             "<circle cx=\"3\" cy=\"0\" r=\"5.5\" fill=\"none\" stroke=\"#d55e00\" stroke-width=\"1.3\"/>",
-            "fast retransmit for nothing",
+            "spurious fast retransmit",
         );
         add(
             fast(false),

@@ -211,8 +211,8 @@ impl Picture {
         story += &match (lost, places.as_slice()) {
             (0, _) if self.received.len() >= sent => " All of them arrived.".to_owned(),
             (0, _) => format!(" {} of them arrived.", grouped(self.received.len() as u64)),
-            (n, []) => format!(" {n} of them were lost on the way."),
-            (n, places) => format!(" {n} of them were lost on the way, at {}.", places.join(" and ")),
+            (n, []) => format!(" {n} of them were lost."),
+            (n, places) => format!(" {n} of them were lost, at {}.", places.join(" and ")),
         };
         story
     }
@@ -229,14 +229,14 @@ impl Picture {
             self.sent.iter().filter(|e| e.kind == SegmentKind::Unknown).map(|e| self.pieces(e)).sum();
         match (unneeded, needed) {
             (0, 0) if unknown > 0 => {}
-            (0, 0) => story += " Nothing was sent twice.",
-            (0, n) => story += &format!(" {} sent again after a loss.", capital(&were(n))),
+            (0, 0) => story += " Nothing was retransmitted.",
+            (0, n) => story += &format!(" {} retransmitted after a loss.", capital(&were(n))),
             (n, 0) => {
-                story += &format!(" {} sent again for nothing (marked in vermillion).", capital(&were(n)))
+                story += &format!(" {} retransmitted without need (marked in vermillion).", capital(&were(n)))
             }
             (u, n) => {
                 story += &format!(
-                    " {} sent again after a loss, and {} for nothing (marked in vermillion).",
+                    " {} retransmitted after a loss, and {} without need (marked in vermillion).",
                     capital(&were(n)),
                     u
                 );
@@ -244,7 +244,7 @@ impl Picture {
         }
         if unknown > 0 {
             story += &format!(
-                " {} sent again, and it is unknown whether that was needed.",
+                " {} retransmitted, and it is unknown whether that was needed.",
                 capital(&were(unknown))
             );
         }
@@ -282,7 +282,7 @@ impl Picture {
         match episode.truth() {
             Truth::Spurious => match (episode.first.cause.as_deref(), held) {
                 (Some("ack_lost" | "ack-lost"), _) => format!(
-                    "{start} although segment {segment} had arrived: only its acknowledgement was lost on the way back."
+                    "{start} although segment {segment} had arrived: only its acknowledgement was lost."
                 ),
                 (Some("ack_delayed" | "ack-delayed"), Some(held)) => format!(
                     "{start} although segment {segment} had arrived: its acknowledgement was late, because {held}."
@@ -309,7 +309,7 @@ impl Picture {
                 None => format!("{start} because segment {segment} had been lost."),
             },
             Truth::Unknown => {
-                format!("{start}; whether segment {segment} had been lost the capture does not tell.")
+                format!("{start}; the capture does not show whether segment {segment} had been lost.")
             }
         }
     }
@@ -318,18 +318,21 @@ impl Picture {
         let cut = self.window_cut(episode);
         let what = match (episode.unneeded, episode.needed) {
             (0, 0) if episode.unknown > 0 => format!(
-                "The sender then sent {} again, of which it is unknown whether that was needed",
+                "The sender then retransmitted {}, and it is unknown whether that was needed",
                 count(episode.unknown, "segment")
             ),
-            (0, 0) => "The sender did not resend anything".to_owned(),
-            (1, 0) => "The sender sent only this segment twice for nothing (marked in vermillion)".to_owned(),
+            (0, 0) => "The sender retransmitted nothing".to_owned(),
+            (1, 0) => {
+                "The sender retransmitted only this segment, without need (marked in vermillion)".to_owned()
+            }
             (n, 0) => format!(
-                "The sender then sent {n} segments again whose first copies arrived all the same (marked in vermillion)"
+                "The sender then retransmitted {n} segments although their first copies arrived (marked in \
+                 vermillion)"
             ),
-            (0, 1) => "The sender sent it again, as it had to".to_owned(),
-            (0, n) => format!("The sender then sent {n} segments again, all of them needed"),
+            (0, 1) => "The sender retransmitted it, as needed".to_owned(),
+            (0, n) => format!("The sender then retransmitted {n} segments, all of them needed"),
             (u, n) => format!(
-                "The sender then sent {} again: {n} needed and {u} for nothing (marked in vermillion)",
+                "The sender then retransmitted {}: {n} needed and {u} unneeded (marked in vermillion)",
                 count(u + n, "segment")
             ),
         };
@@ -419,7 +422,7 @@ fn detection_sentence(episode: &Episode<'_>, span: f64) -> Option<String> {
         // A capture does not show the sender's state.
         let seen = episode.last.detected.as_deref() != Some("unknown");
         return (truth == Truth::Spurious && seen)
-            .then(|| "The sender never learnt that the timeout was spurious.".to_owned());
+            .then(|| "The sender did not detect that the timeout was spurious.".to_owned());
     };
     let who =
         said.by.map_or("The sender's detector".to_owned(), |name| format!("The sender's detector ({name})"));

@@ -42,9 +42,9 @@ fn a_spurious_timeout() {
     assert_eq!(
         spurious().caption(),
         "At 6.0 s the retransmission timer expired although segment 1 was not lost, only late: the link was held up \
-         from 3.1 s to 8.1 s (cell reselection). The sender then sent 12 segments again whose first copies arrived \
-         all the same (marked in vermillion), after cutting its window from 12 segments to 1. The sender never learnt \
-         that the timeout was spurious."
+         from 3.1 s to 8.1 s (cell reselection). The sender then retransmitted 12 segments although their first \
+         copies arrived (marked in vermillion), after cutting its window from 12 segments to 1. The sender did not \
+         detect that the timeout was spurious."
     );
 }
 
@@ -59,7 +59,7 @@ fn packets_of_several_segments_are_counted_in_segments() {
     picture.timeouts = vec![Timeout { cause: Some("delayed".to_owned()), ..timeout(Truth::Spurious) }];
     picture.sent.push(large(6.0, SegmentKind::Unneeded));
     let caption = picture.caption();
-    assert!(caption.contains("The sender then sent 4 segments again"), "{caption}");
+    assert!(caption.contains("The sender then retransmitted 4 segments"), "{caption}");
     picture.segment_bytes = 1;
     assert!(!picture.caption().contains("captured as"), "numbers that are not bytes");
 }
@@ -71,7 +71,7 @@ fn a_spurious_timeout_that_was_detected() {
     picture.timeouts[0].detected = Some("eifel".to_owned());
     picture.timeouts[0].detected_at = Some(8.4);
     let caption = picture.caption();
-    assert!(caption.contains("The sender sent only this segment twice for nothing"), "{caption}");
+    assert!(caption.contains("The sender retransmitted only this segment, without need"), "{caption}");
     assert!(caption.ends_with("The sender's detector (eifel) recognised the timeout as spurious at 8.4 s."));
     picture.timeouts[0].detected = Some("genuine".to_owned());
     assert!(picture.caption().ends_with("The sender's detector took the timeout for genuine at 8.4 s."));
@@ -81,7 +81,7 @@ fn a_spurious_timeout_that_was_detected() {
 fn the_cause_is_told() {
     let mut picture = spurious();
     picture.timeouts[0].cause = Some("ack_lost".to_owned());
-    assert!(picture.caption().contains("had arrived: only its acknowledgement was lost on the way back."));
+    assert!(picture.caption().contains("had arrived: only its acknowledgement was lost."));
     picture.timeouts[0].cause = Some("ack_delayed".to_owned());
     assert!(
         picture.caption().contains("had arrived: its acknowledgement was late, because the link was held up")
@@ -116,7 +116,7 @@ fn a_genuine_timeout() {
     assert_eq!(
         picture.caption(),
         "At 6.0 s the retransmission timer expired because segment 1 had been lost at 3.2 s (radio: queue full). The \
-         sender then sent 2 segments again: 1 needed and 1 for nothing (marked in vermillion)."
+         sender then retransmitted 2 segments: 1 needed and 1 unneeded (marked in vermillion)."
     );
     picture.drops.clear();
     assert!(
@@ -148,18 +148,18 @@ fn no_timeout() {
     let mut picture = base();
     assert_eq!(
         picture.caption(),
-        "The retransmission timer never expired while 12 segments were sent in 20.0 s. Nothing was sent twice."
+        "The retransmission timer never expired while 12 segments were sent in 20.0 s. Nothing was retransmitted."
     );
     picture.sent.push(sent(9.0, 3, SegmentKind::Retransmission));
     picture.fast_retransmits = vec![FastRetransmit { t: 9.0, seq: 3000, truth: Truth::Genuine }];
     assert!(picture.caption().ends_with(
-        "1 segment was sent again after a loss. Duplicate acknowledgements started 1 fast retransmit."
+        "1 segment was retransmitted after a loss. Duplicate acknowledgements started 1 fast retransmit."
     ));
     picture.sent.push(sent(9.5, 4, SegmentKind::Unneeded));
     picture.fast_retransmits.push(FastRetransmit { t: 9.5, seq: 4000, truth: Truth::Spurious });
     assert!(picture.caption().ends_with(
-        "1 segment was sent again after a loss, and 1 for nothing (marked in vermillion). Duplicate acknowledgements \
-         started 2 fast retransmits, 1 of them spurious."
+        "1 segment was retransmitted after a loss, and 1 without need (marked in vermillion). Duplicate \
+         acknowledgements started 2 fast retransmits, 1 of them spurious."
     ));
 }
 

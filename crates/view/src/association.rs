@@ -55,7 +55,7 @@ pub fn picture(association: &Association, start: Time, frame: Frame) -> Picture 
     let mut picture = Picture {
         title: frame.title,
         subtitle: format!(
-            "SCTP, {} chunks, {} sent again, {} timeouts",
+            "SCTP, {} chunks, {} retransmitted, {} timeouts",
             direction.chunks,
             direction.resent,
             direction.timeouts.len()

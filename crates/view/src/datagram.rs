@@ -66,7 +66,8 @@ pub fn round_trips(flow: &DatagramFlow, start: Time, frame: Frame) -> Option<Cha
         points: points.filter(|p| p[0] >= from && p[0] <= until).collect(),
     };
     let said = format!(
-        "{} round trips of the ends: {:.0} ms at least, {:.0} ms in the median, {:.0} ms at most. They include what the ends wait for something to send.",
+        "{} round trips between the ends: minimum {:.0} ms, median {:.0} ms, maximum {:.0} ms. They include the time \
+         in which an end waits for data to send.",
         spin.samples.len(),
         spin.min_s * 1e3,
         spin.median_s * 1e3,

@@ -66,7 +66,7 @@ impl Place {
                 number("packet").and_then(|packet| self.inside.remove(&packet));
                 self.events.push(event("lost", line["reason"].as_str().unwrap_or_default()));
             }
-            "path:frame_repeated" => self.events.push(event("frame repeated", "")),
+            "path:frame_repeated" => self.events.push(event("frame retransmitted", "")),
             "path:marked" => self.events.push(event("marked", "congestion experienced")),
             "path:state_entered" => {
                 let (machine, state) = (number("machine").unwrap_or(0), number("state").unwrap_or(0));

@@ -51,7 +51,7 @@ pub fn spikes(view: &View<'_>) -> Vec<Interval> {
     let name = |kind| match kind {
         SpikeKind::Delay => "delay spike",
         SpikeKind::Outage => "outage",
-        SpikeKind::Unknown => "nothing comes back",
+        SpikeKind::Unknown => "no acknowledgements",
         SpikeKind::Timer => "the sender waits",
     };
     let of = |s: &analyse::flow::Spike| Interval {

@@ -203,12 +203,15 @@ mod tests {
     /// TA-06: numbered radio blocks form a panel, blocks without a number a track.
     #[test]
     fn what_is_counted_is_a_panel() {
-        let text = "time_s,event,until_s,detail,layer,number\n0.1,TBF set-up,0.2,,rlc,\n0.2,block,,,rlc,0\n\
-                    0.22,block,,,rlc,1\n0.3,acknowledged,,bitmap,rlc,1\n0.4,sent again,,,rlc,0\n0.5,poll,,,llc,3\n";
+        let text = "time_s,event,until_s,detail,layer,number\n0.1,TBF \
+                    set-up,0.2,,rlc,\n0.2,block,,,rlc,0\n0.22,block,,,rlc,1\n0.3,acknowledged,,bitmap,rlc,1\n0.4,retransmitted,,,rlc,0\n0.5,poll,,,llc,3\n";
         let mut layers = read(text, "x", 0.0).unwrap();
         let panels = panels(&mut layers);
         let kinds: Vec<(&str, Ink)> = panels[0].series.iter().map(|s| (s.name.as_str(), s.ink)).collect();
-        assert_eq!(kinds, [("block", Ink::Main), ("acknowledged", Ink::Other), ("sent again", Ink::Limit)]);
+        assert_eq!(
+            kinds,
+            [("block", Ink::Main), ("acknowledged", Ink::Other), ("retransmitted", Ink::Limit)]
+        );
         assert_eq!(panels[0].series[0].points, [[0.2, 0.0], [0.22, 1.0]]);
         assert_eq!((panels.len(), panels[1].unit.as_str()), (2, "llc"));
         let left: Vec<&str> = layers.iter().flat_map(|l| &l.events).map(|e| e.event.as_str()).collect();

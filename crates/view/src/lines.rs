@@ -80,15 +80,12 @@ fn caption(view: &View<'_>, line: Line, panel: &Panel) -> String {
             ),
             _ => "Too little was sent for a rate.".to_owned(),
         },
-        Line::Outstanding => format!(
-            "At most {} were under way without an acknowledgement.",
-            analyse::story::bytes(most as u64)
-        ),
+        Line::Outstanding => format!("At most {} were outstanding.", analyse::story::bytes(most as u64)),
         Line::Window if panel.series.first().is_some_and(|s| s.points.is_empty()) => {
             "The capture does not show by how much the receiver scales its window.".to_owned()
         }
         Line::Window => {
-            format!("The receiver allowed at most {} under way.", analyse::story::bytes(most as u64))
+            format!("The receiver advertised a window of at most {}.", analyse::story::bytes(most as u64))
         }
     }
 }

@@ -126,7 +126,7 @@ impl LayerDirection {
         let slots: Vec<String> =
             (0..8).filter(|s| tbf.slots >> s & 1 == 1).map(|s: u8| s.to_string()).collect();
         let detail = format!(
-            "TFI {tfi}, timeslots {}: {} blocks, {} of them repeats",
+            "TFI {tfi}, timeslots {}: {} blocks, {} of them retransmissions",
             slots.join(" "),
             tbf.blocks,
             tbf.repeats
@@ -183,7 +183,7 @@ impl Blocks {
                 self.control.extend(report(&ack));
                 if let Some(octets) = wants {
                     let text = format!("{octets} octets, in the report of TFI {}", ack.tfi);
-                    self.control.push(event(t, "uplink asked for", text));
+                    self.control.push(event(t, "uplink requested", text));
                 }
             }
             return;
@@ -277,12 +277,12 @@ mod tests {
             .flat_map(|l| l.events.iter().map(|e| (l.name.as_str(), e.event.as_str(), e.detail.clone())))
             .collect();
         let expected = [
-            ("RLC down", "TBF", "TFI 3, timeslots 7: 212 blocks, 2 of them repeats"),
+            ("RLC down", "TBF", "TFI 3, timeslots 7: 212 blocks, 2 of them retransmissions"),
             ("RLC down", "repeats", "2 blocks"),
             ("RLC down", "no data block", "4.02 s"),
-            ("RLC down", "TBF", "TFI 3, timeslots 7: 1 blocks, 0 of them repeats"),
+            ("RLC down", "TBF", "TFI 3, timeslots 7: 1 blocks, 0 of them retransmissions"),
             ("RLC/MAC control", "report of missing blocks", "TFI 3: 1 blocks missing before 5"),
-            ("RLC/MAC control", "uplink asked for", "80 octets, in the report of TFI 3"),
+            ("RLC/MAC control", "uplink requested", "80 octets, in the report of TFI 3"),
         ];
         assert_eq!(told, expected.map(|(layer, name, detail)| (layer, name, detail.to_owned())));
         let drawn = layers.iter().find(|l| l.name == "RLC blocks down").expect("blocks are drawn");

@@ -15,7 +15,7 @@ fn rlc_panels(bearer: &mut BearerTimeline, name: &str) -> Vec<Panel> {
         let series: Vec<Series> = [
             ("first sent", Ink::Main, points.first),
             ("acknowledged: all before", Ink::Other, points.acknowledged),
-            ("sent again", Ink::Limit, points.again),
+            ("retransmitted", Ink::Limit, points.again),
         ]
         .into_iter()
         .filter(|(.., points)| !points.is_empty())

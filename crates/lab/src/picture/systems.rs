@@ -181,7 +181,7 @@ fn draw(element: &Cells, name: &str, limit: Time) -> Map {
         caption: format!(
             "Ground: C/I from the strongest cell with all cells of its frequency group on air; lines: borders of cells; \
              {} sites of three sectors, {mobiles} mobiles, {all} cell changes in {:.0} s{part}. The area has no edge: \
-             what leaves on one side comes in on the other.",
+             mobiles and signals that leave on one side enter on the other.",
             layout.sites(),
             lasted.as_secs_f64(),
         ),
