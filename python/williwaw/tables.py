@@ -5,7 +5,7 @@ Each is a `TypedDict`: a plain dictionary with known keys. `Hop(name="radio", be
 
 from typing import Any, Literal, TypedDict, Union
 
-# Restarts of a network element after faults of its software. It loses what it holds, and packets wait or are lost unt
+# Restarts of a network element after faults of its software. It loses its state and queues, and packets wait or are l
 Restart = TypedDict(
     "Restart",
     {
@@ -60,7 +60,7 @@ Hold = TypedDict(
     total=False,
 )
 
-# A traffic class: packets for which everything given holds. The first class that fits takes a packet.
+# A traffic class: packets that match all given conditions. The first class that matches takes a packet.
 Traffic = TypedDict(
     "Traffic",
     {
@@ -112,7 +112,7 @@ Report = TypedDict(
     total=False,
 )
 
-# Policy B: a report shortly after a block turns out to be missing, seldom otherwise.
+# Policy B: a report shortly after a gap in the block sequence, seldom otherwise.
 OnGap = TypedDict(
     "OnGap",
     {
@@ -705,7 +705,7 @@ HopDelay = TypedDict(
     total=False,
 )
 
-# A delay recorded in a file, each measurement holding until the next; packets stay in order.
+# A delay recorded in a file, each measurement valid until the next; packets stay in order.
 TablesHopDelay = TypedDict(
     "TablesHopDelay",
     {
@@ -733,7 +733,7 @@ Queue = TypedDict(
     total=False,
 )
 
-# A queue that holds so much beside the packet in service.
+# A queue of limited size, without the packet in service.
 DropTail = TypedDict(
     "DropTail",
     {
@@ -742,7 +742,7 @@ DropTail = TypedDict(
     total=False,
 )
 
-# First in, first out; what finds the queue full is dropped.
+# First in, first out; packets that arrive at a full queue are dropped.
 HopQueue = TypedDict(
     "HopQueue",
     {
@@ -760,7 +760,7 @@ TablesHopQueue = TypedDict(
     total=False,
 )
 
-# First in, first out; when full, one of those that wait or the one that comes is dropped.
+# First in, first out; when full, one of the waiting packets or the arriving one is dropped.
 TablesHopQueue2 = TypedDict(
     "TablesHopQueue2",
     {
@@ -813,7 +813,7 @@ TablesHopQueue5 = TypedDict(
     total=False,
 )
 
-# Marks every packet that finds so much waiting, if its connection has ECN; others wait until the queue is full.
+# Marks every packet that arrives above a queue threshold, if its connection has ECN; other packets wait until the que
 Threshold = TypedDict(
     "Threshold",
     {
@@ -832,7 +832,7 @@ TablesHopQueue6 = TypedDict(
     total=False,
 )
 
-# One packet is dropped when the queue reaches the soft threshold, everything that comes at the hard one.
+# One packet is dropped when the queue reaches the soft threshold, every arriving packet at the hard threshold.
 DualThreshold = TypedDict(
     "DualThreshold",
     {
@@ -878,7 +878,7 @@ TablesHopQueue8 = TypedDict(
     total=False,
 )
 
-# CoDel (RFC 8289): drops at the head, sooner and sooner, while the wait stays above a target for longer than an inter
+# CoDel (RFC 8289): drops at the head, at increasing rate, while the sojourn time stays above a target for longer than
 Codel = TypedDict(
     "Codel",
     {
@@ -929,7 +929,7 @@ TablesHopQueue10 = TypedDict(
     total=False,
 )
 
-# PIE (RFC 8033): drops packets as they come, with a probability that follows the wait and its growth.
+# PIE (RFC 8033): drops arriving packets with a probability computed from the queueing delay and its growth.
 Pie = TypedDict(
     "Pie",
     {
@@ -978,7 +978,7 @@ SendBuffer = TypedDict(
     total=False,
 )
 
-# What the link makes of a packet before it sends it: it may compress it, put bytes around it, and cut it into frames.
+# Treatment of a packet before transmission: compression, encapsulation, fragmentation into frames. Each frame is sent
 Framing = TypedDict(
     "Framing",
     {
@@ -1000,7 +1000,7 @@ HopFraming = TypedDict(
     total=False,
 )
 
-# Resources that a link without anything to send does not have: a packet that comes to it waits for them.
+# Resources that an idle link does not hold: an arriving packet waits until they are assigned.
 Allocation = TypedDict(
     "Allocation",
     {
@@ -1019,7 +1019,7 @@ HopAllocation = TypedDict(
     total=False,
 )
 
-# A frame that came wrong, and was discarded for it, is sent again, before new ones.
+# A frame that was discarded as corrupted is retransmitted before new frames.
 Arq = TypedDict(
     "Arq",
     {
@@ -1040,7 +1040,7 @@ HopArq = TypedDict(
     total=False,
 )
 
-# The next link stops this one when it is full.
+# Back pressure: the next link stops this one when its queue is full.
 FlowControl = TypedDict(
     "FlowControl",
     {
@@ -1072,7 +1072,7 @@ Shape = TypedDict(
     total=False,
 )
 
-# Packets with a queue of their own: those for which everything given holds. The first class that fits takes a packet.
+# Packets with a queue of their own: those that match all given conditions. The first class that matches takes a packe
 Class = TypedDict(
     "Class",
     {
@@ -1153,7 +1153,7 @@ HopError = TypedDict(
     total=False,
 )
 
-# Lets no new service start for a while: a handover, an outage, a voice call. The packet in service finishes.
+# An interval in which no service starts: a handover, an outage, a voice call. The packet in service finishes.
 Gate = TypedDict(
     "Gate",
     {
@@ -1233,7 +1233,7 @@ HopLossTwoState = TypedDict(
     total=False,
 )
 
-# Packets lost on the way, after they were transmitted.
+# Packets lost after transmission.
 Loss = TypedDict(
     "Loss",
     {
@@ -1260,7 +1260,7 @@ Duplication = TypedDict(
     total=False,
 )
 
-# Unanswered packets that compete for the queue and end behind the link.
+# Background packets that compete for the queue and leave the network after the link.
 Background = TypedDict(
     "Background",
     {
@@ -1419,7 +1419,7 @@ Node = TypedDict(
     total=False,
 )
 
-# The next link stops this one when it is full.
+# Back pressure: the next link stops this one when its queue is full.
 LinkFlowControl = TypedDict(
     "LinkFlowControl",
     {
@@ -1511,7 +1511,7 @@ Service = TypedDict(
     total=False,
 )
 
-# What a state sets on a hop or link. What it does not set is as it would be.
+# Values that a state sets on a hop or link; all others stay unchanged.
 On = TypedDict(
     "On",
     {
@@ -1919,7 +1919,7 @@ Transport = TypedDict(
     total=False,
 )
 
-# The Linux kernel's TCP itself, or its UDP. `run` plays it in virtual time with a kernel built for that; `emulate` in
+# TCP or UDP of the Linux kernel. `run` plays it in virtual time with a kernel built for that; `emulate` in real time 
 TransportLinux = TypedDict(
     "TransportLinux",
     {
@@ -1939,7 +1939,7 @@ TransportLinux = TypedDict(
     total=False,
 )
 
-# The Linux kernel's TCP itself, or its UDP.
+# TCP or UDP of the Linux kernel.
 UsersTransport = TypedDict(
     "UsersTransport",
     {
@@ -2001,7 +2001,7 @@ Atp = TypedDict(
     total=False,
 )
 
-# Application data units with lifetimes, sent again selectively within them (ATP); carrier = "rtp" is SR-RTP.
+# Application data units with lifetimes and selective retransmission within them (ATP); carrier = "rtp" is SR-RTP.
 TablesSystemUsersTransport = TypedDict(
     "TablesSystemUsersTransport",
     {
@@ -2307,7 +2307,7 @@ TablesSystemUsersApp2 = TypedDict(
     total=False,
 )
 
-# News: a message now and then, which makes the one before it obsolete.
+# Messages at intervals, each of which makes the previous one obsolete.
 Ticker = TypedDict(
     "Ticker",
     {

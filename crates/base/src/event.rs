@@ -245,50 +245,50 @@ events! {
     Delivered = "path:delivered" in Path { packet: u64 = "packet id" },
     /// A queue's manager marked a packet: congestion experienced (RFC 3168).
     Marked = "path:marked" in Path { packet: u64 = "packet id" },
-    /// A frame came wrong, and the link sends it again (1 is the first time).
-    FrameRepeated = "path:frame_repeated" in Path { packet: u64 = "packet id", time: u32 = "which time" },
-    /// A machine of states that the link follows entered a state.
-    StateEntered = "path:state_entered" in Path { machine: u32 = "machine, in the order of the scenario", state: u32 = "state, in the order of the machine", triggered: bool = "a trigger did it" },
-    /// A packet ended here.
+    /// The link retransmits a corrupted frame.
+    FrameRepeated = "path:frame_repeated" in Path { packet: u64 = "packet id", time: u32 = "number of the retransmission, from 1" },
+    /// A state machine of the link entered a state.
+    StateEntered = "path:state_entered" in Path { machine: u32 = "machine, in the order of the scenario", state: u32 = "state, in the order of the machine", triggered: bool = "by a trigger" },
+    /// A packet was dropped.
     Dropped = "path:dropped" in Path { packet: u64 = "packet id", flow: u32 = "flow", reason: DropReason = "why" },
     /// A segment with data was sent.
     DataSent = "transport:data_sent" in Transport { packet: u64 = "packet id", seq: u64 = "bytes", len: u32 = "bytes", cause: Cause = "why it was sent" },
     /// A segment with data reached the receiver.
-    DataReceived = "transport:data_received" in Transport { packet: u64 = "packet id", seq: u64 = "bytes", len: u32 = "bytes", duplicate: bool = "all of it was there already" },
+    DataReceived = "transport:data_received" in Transport { packet: u64 = "packet id", seq: u64 = "bytes", len: u32 = "bytes", duplicate: bool = "the receiver had all of it already" },
     /// An acknowledgement reached the data sender.
-    AckReceived = "transport:ack_received" in Transport { ack: u64 = "bytes", window: u32 = "bytes", duplicate: bool = "acknowledges nothing new" },
+    AckReceived = "transport:ack_received" in Transport { ack: u64 = "bytes", window: u32 = "bytes", duplicate: bool = "acknowledges no new data" },
     /// One SACK block of the acknowledgement before it.
     SackBlock = "transport:sack_block" in Transport { left: u64 = "bytes", right: u64 = "bytes" },
     /// The congestion window, its threshold and the flight after an acknowledgement or a timeout.
     Window = "transport:window" in Transport { cwnd: u32 = "bytes", ssthresh: u32 = "bytes, 4294967295 when unlimited", flight: u32 = "bytes" },
-    /// The retransmission timer was computed anew.
+    /// The retransmission timeout was recomputed.
     Timer = "transport:timer" in Transport { rto: crate::time::Span = "seconds", srtt: crate::time::Span = "seconds", rttvar: crate::time::Span = "seconds" },
     /// The retransmission timer expired.
     RtoFired = "transport:rto_fired" in Transport { seq: u64 = "bytes, the oldest outstanding", rto: crate::time::Span = "seconds", expirations: u32 = "in a row" },
     /// The connection was aborted after too many retransmissions of the same data (R2, RFC 9293 section 3.8.3).
     GaveUp = "transport:gave_up" in Transport { seq: u64 = "bytes, the oldest outstanding" },
-    /// A fast retransmit: duplicates convinced the sender of a loss.
+    /// A fast retransmit: duplicate acknowledgements reached the threshold.
     FastRetransmit = "transport:fast_retransmit" in Transport { seq: u64 = "bytes", recover: u64 = "bytes, recovery ends here" },
     /// Recovery is over.
     RecoveryEnded = "transport:recovery_ended" in Transport { ack: u64 = "bytes" },
     /// An acknowledgement reported a marked packet, and the window was reduced (RFC 3168).
     MarkEchoed = "transport:mark_echoed" in Transport { ack: u64 = "bytes" },
     /// The sender's own detector gave its verdict on the last timeout.
-    Verdict = "transport:verdict" in Transport { spurious: bool = "what it said", detector: &'static str = "who said so" },
+    Verdict = "transport:verdict" in Transport { spurious: bool = "the verdict", detector: &'static str = "name of the detector" },
     /// A radio block was sent; recorded with the start of its block period.
-    RadioBlock = "radio:block" in Radio { user: u32 = "mobile of the cell, from 0", up: bool = "sent by the mobile", slot: u8 = "timeslot", scheme: u8 = "CS-n as n, MCS-n as 10 + n", block: u32 = "RLC block number, counted from the start of the TBF", purpose: BlockUse = "what it carries", arrived: bool = "it could be decoded" },
+    RadioBlock = "radio:block" in Radio { user: u32 = "mobile of the cell, from 0", up: bool = "sent by the mobile", slot: u8 = "timeslot", scheme: u8 = "CS-n as n, MCS-n as 10 + n", block: u32 = "RLC block number, counted from the start of the TBF", purpose: BlockUse = "its contents", arrived: bool = "it could be decoded" },
     /// An RLC report (Packet Downlink or Uplink Ack/Nack) was sent.
-    RadioReport = "radio:report" in Radio { user: u32 = "mobile", up: bool = "it is about uplink data", complete: u32 = "V(Q): all blocks before have come", end: u32 = "V(R): one after the highest block that has come", arrived: bool = "it could be decoded" },
+    RadioReport = "radio:report" in Radio { user: u32 = "mobile", up: bool = "it is about uplink data", complete: u32 = "V(Q): all blocks before it have arrived", end: u32 = "V(R): one after the highest block that has arrived", arrived: bool = "it could be decoded" },
     /// A temporary block flow began, was kept, or ended.
     Tbf = "radio:tbf" in Radio { user: u32 = "mobile", up: bool = "it is for uplink data", step: TbfStep = "what happened" },
     /// The RLC window closed with data waiting.
     RadioStalled = "radio:stalled" in Radio { user: u32 = "mobile", up: bool = "the mobile's window", block: u32 = "V(A), the oldest block not acknowledged" },
     /// An LLC frame was queued, delivered or lost.
-    LlcFrame = "radio:llc" in Radio { user: u32 = "mobile", up: bool = "sent by the mobile", packet: u64 = "packet id", octets: u32 = "octets of the frame", fate: FrameFate = "what became of it" },
+    LlcFrame = "radio:llc" in Radio { user: u32 = "mobile", up: bool = "sent by the mobile", packet: u64 = "packet id", octets: u32 = "octets of the frame", fate: FrameFate = "its fate" },
     /// A step of a change of cell, or another interruption of a bearer.
     Mobility = "radio:mobility" in Radio { user: u32 = "mobile", step: CellStep = "which step" },
     /// The sender's own detector gave its verdict on the last fast retransmit.
-    FastRetransmitVerdict = "transport:fast_retransmit_verdict" in Transport { spurious: bool = "what it said", detector: &'static str = "who said so" },
+    FastRetransmitVerdict = "transport:fast_retransmit_verdict" in Transport { spurious: bool = "the verdict", detector: &'static str = "name of the detector" },
     /// A step of a connection at a stateful firewall.
     Firewall = "path:firewall" in Path { flow: u32 = "flow", connection: u64 = "connection: its number in the flow, or a hash of addresses and ports", step: FirewallStep = "what happened" },
 }

@@ -394,7 +394,7 @@ impl Scenario {
         {
             cx.push(
                 Diagnostic::error("too-large", axis.place, "this grid has more cells than can be counted")
-                    .help("vary fewer things at once"),
+                    .help("vary fewer keys at once"),
             );
         }
     }

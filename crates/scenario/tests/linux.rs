@@ -105,7 +105,7 @@ fn what_no_kernel_takes_is_refused() {
             "{ from = \"tcp\", to = { linux = { protocol = \"sctp\" } } }",
             "the model at the other end uses TCP",
         ),
-        ("{ from = { linux = { protocol = \"mptcp\" } }, to = \"linux\" }", "speak different protocols"),
+        ("{ from = { linux = { protocol = \"mptcp\" } }, to = \"linux\" }", "use different protocols"),
         ("{ from = { linux = { ip = 6 } }, to = \"linux\" }", "use different versions of IP"),
         (
             "{ from = { tcp = { profile = \"ns2-2001\" } }, to = \"linux\" }",

@@ -160,17 +160,14 @@ fn a_real_pcu_leaves_no_say_in_what_it_decides() {
     let llc = "llc = { mode = \"acknowledged\", t200 = \"9 s\", n200 = 2, window = 8 }";
     assert!(read(&gprs(llc), &[]).is_ok(), "acknowledged LLC");
     for (keys, word) in [
-        ("tbf = { t3192 = \"1 s\" }", "`tbf` has no effect beside `pcu`"),
-        (
-            "llc = { mode = \"acknowledged\", feedback = \"1 s\" }",
-            "`llc.feedback` has no effect beside `pcu`",
-        ),
-        ("sgsn = { leak = \"20 kbit/s\" }", "`sgsn.leak` has no effect beside `pcu`"),
+        ("tbf = { t3192 = \"1 s\" }", "`tbf` has no effect with `pcu`"),
+        ("llc = { mode = \"acknowledged\", feedback = \"1 s\" }", "`llc.feedback` has no effect with `pcu`"),
+        ("sgsn = { leak = \"20 kbit/s\" }", "`sgsn.leak` has no effect with `pcu`"),
         ("scheme = { down = \"mcs-9\", up = \"cs-2\" }", "both directions in GPRS or both in EGPRS"),
-        ("reselection = { outage = \"3 s\" }", "`reselection.outage` has no effect beside `pcu`"),
-        ("delays = { bsc = \"3 ms\" }", "`delays.bsc` has no effect beside `pcu`"),
-        ("pcu-at = \"bts\"", "`pcu-at` has no effect beside `pcu`"),
-        (RESTART, "`restart` has no effect beside `pcu`"),
+        ("reselection = { outage = \"3 s\" }", "`reselection.outage` has no effect with `pcu`"),
+        ("delays = { bsc = \"3 ms\" }", "`delays.bsc` has no effect with `pcu`"),
+        ("pcu-at = \"bts\"", "`pcu-at` has no effect with `pcu`"),
+        (RESTART, "`restart` has no effect with `pcu`"),
     ] {
         let error = read(&gprs(keys), &[]).expect_err(keys);
         assert!(error.contains(word), "{error}");

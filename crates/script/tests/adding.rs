@@ -222,6 +222,6 @@ fn the_page_about_adding_compiles_and_plays() {
     write(&scenario, text.as_bytes());
     let told = example("describe", &[&scenario]);
     assert!(told.contains("BLUE queue of 5 packets"), "{told}");
-    assert!(told.contains("5 requests: 20 B asked for with 200 B"), "{told}");
+    assert!(told.contains("5 requests: 20 B requested with 200 B"), "{told}");
     assert!(told.contains(" 0 dropped"), "{told}");
 }

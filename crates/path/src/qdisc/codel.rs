@@ -9,10 +9,10 @@ use base::{Span, Time};
 
 static TABLE: TableShape = table(
     "codel",
-    "CoDel (RFC 8289): drops at the head, sooner and sooner, while the wait stays above a target for longer than an \
-     interval.",
+    "CoDel (RFC 8289): drops at the head, at increasing rate, while the sojourn time stays above a target for longer \
+     than an interval.",
     &[
-        field("target", Shape::One(ValueKind::Span), Need::Default("\"5 ms\""), "A wait that is good."),
+        field("target", Shape::One(ValueKind::Span), Need::Default("\"5 ms\""), "Target sojourn time."),
         field("interval", Shape::One(ValueKind::Span), Need::Default("\"100 ms\""), "A long round trip."),
         ECN,
         LIMIT,

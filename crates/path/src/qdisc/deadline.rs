@@ -18,7 +18,8 @@ static TABLE: TableShape = table(
             "check",
             Shape::One(ValueKind::Word(Check::NAMES)),
             Need::Default("\"queue\""),
-            "When deadlines are looked at: off, at the head before each transmission, or in the whole queue at every packet.",
+            "When deadlines are checked: off, at the head before each transmission, or in the whole queue at every \
+             packet.",
         ),
         field(
             "margin",
@@ -30,13 +31,13 @@ static TABLE: TableShape = table(
             "margin-of",
             Shape::One(ValueKind::Word(&["estimate", "path"])),
             Need::Default("\"estimate\""),
-            "Where that comes from: from `margin`, or from what the remaining links take at least.",
+            "Source of the margin: `margin`, or the minimum time of the remaining links.",
         ),
         field(
             "expired",
             Shape::One(ValueKind::Word(Expired::NAMES)),
             Need::Default("\"drop\""),
-            "What becomes of expired packets: dropped, sent last, or sent as headers alone.",
+            "Treatment of expired packets: dropped, sent last, or sent as headers alone.",
         ),
         field(
             "header",
@@ -54,13 +55,14 @@ static TABLE: TableShape = table(
             "units",
             Shape::One(ValueKind::Word(Units::NAMES)),
             Need::Default("\"ignore\""),
-            "What is done with application data units: nothing, dropped whole after one drop, or collected before sending.",
+            "Treatment of application data units: none, dropped completely after one drop, or collected before \
+             sending.",
         ),
         field(
             "overflow",
             Shape::One(ValueKind::Word(Overflow::NAMES)),
             Need::Default("\"tail\""),
-            "Who makes room in a full queue: the packet that comes, or a less important one.",
+            "Which packet a full queue drops: the arriving one, or a less important one.",
         ),
         field(
             "clock-ahead",
@@ -68,7 +70,7 @@ static TABLE: TableShape = table(
             Need::Default("\"0 s\""),
             "How far the router's clock is ahead of the senders'.",
         ),
-        field("clock-behind", Shape::One(ValueKind::Span), Need::Default("\"0 s\""), "How far it is behind."),
+        field("clock-behind", Shape::One(ValueKind::Span), Need::Default("\"0 s\""), "How far the router's clock is behind the senders'."),
         field(
             "signals",
             Shape::One(ValueKind::Flag),
@@ -79,7 +81,7 @@ static TABLE: TableShape = table(
             "hold-below",
             Shape::One(ValueKind::Rate),
             Need::Optional,
-            "While the link's rate is below this, packets wait for a better one as long as their deadlines allow.",
+            "While the link's rate is below this, packets wait for a higher rate as long as their deadlines allow.",
         ),
     ],
 );

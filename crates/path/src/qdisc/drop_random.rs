@@ -14,7 +14,7 @@ pub struct Options {
 impl Discipline for Options {
     const VARIANT: Variant = limited(
         "drop-random",
-        "First in, first out; when full, one of those that wait or the one that comes is dropped.",
+        "First in, first out; when full, one of the waiting packets or the arriving one is dropped.",
     );
 
 

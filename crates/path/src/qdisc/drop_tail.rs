@@ -14,7 +14,7 @@ pub struct Options {
 impl Discipline for Options {
     const VARIANT: Variant = limited(
         "drop-tail",
-        "First in, first out; what finds the queue full is dropped.",
+        "First in, first out; packets that arrive at a full queue are dropped.",
     );
     const PLAIN: bool = true;
 

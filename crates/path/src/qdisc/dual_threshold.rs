@@ -14,7 +14,7 @@ use base::{Span, Time};
 
 static TABLE: TableShape = table(
     "dual-threshold",
-    "One packet is dropped when the queue reaches the soft threshold, everything that comes at the hard one.",
+    "One packet is dropped when the queue reaches the soft threshold, every arriving packet at the hard threshold.",
     &[
         field(
             "soft",
@@ -32,21 +32,22 @@ static TABLE: TableShape = table(
             "victim",
             Shape::One(ValueKind::Word(Victim::NAMES)),
             Need::Default("\"arriving\""),
-            "Which packet goes.",
+            "Which packet is dropped.",
         ),
         field(
             "rearm",
             Shape::One(ValueKind::Word(Rearm::NAMES)),
             Need::Default("\"half\""),
-            "To where the queue must fall before the next single drop: half of the soft threshold, below it, or empty.",
+            "Level to which the queue must fall before the next single drop: half of the soft threshold, below it, or \
+             empty.",
         ),
         field(
             "another-packets",
             Shape::One(ValueKind::Count(1, 1_000_000)),
             Need::Optional,
-            "After this number of further arrivals above the soft threshold, a flow without a loss loses one.",
+            "After this number of further arrivals above the soft threshold, a flow without a loss loses one packet.",
         ),
-        field("another-time", Shape::One(ValueKind::Span), Need::Optional, "The same after so long."),
+        field("another-time", Shape::One(ValueKind::Span), Need::Optional, "After this time above the soft threshold, a flow without a loss loses one packet."),
     ],
 );
 

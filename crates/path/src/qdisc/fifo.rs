@@ -82,12 +82,12 @@ impl Default for FifoConfig {
 
 static LIMITED: TableShape = table(
     "queue",
-    "A queue that holds so much beside the packet in service.",
+    "A queue of limited size, without the packet in service.",
     &[field(
         "limit",
         Shape::One(ValueKind::Limits),
         Need::Required("\"10 packets\""),
-        "What may wait: packets, data, or \"10 packets, 15 kB\" for whichever is reached first.",
+        "Queue limit: packets, data, or \"10 packets, 15 kB\" for whichever is reached first.",
     )],
 );
 

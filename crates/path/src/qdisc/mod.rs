@@ -252,7 +252,7 @@ const LIMIT: Field = field(
     "limit",
     Shape::One(ValueKind::Limits),
     Need::Default("\"1000 packets\""),
-    "What may wait at most: packets, data, or both with a comma.",
+    "Queue limit: packets, data, or both with a comma.",
 );
 /// Option `ecn` of a queue with AQM.
 const ECN: Field = field(

@@ -10,20 +10,20 @@ use base::{Span, Time};
 
 static TABLE: TableShape = table(
     "pie",
-    "PIE (RFC 8033): drops packets as they come, with a probability that follows the wait and its growth.",
+    "PIE (RFC 8033): drops arriving packets with a probability computed from the queueing delay and its growth.",
     &[
-        field("target", Shape::One(ValueKind::Span), Need::Default("\"15 ms\""), "A wait that is good."),
+        field("target", Shape::One(ValueKind::Span), Need::Default("\"15 ms\""), "Target sojourn time."),
         field(
             "update",
             Shape::One(ValueKind::Span),
             Need::Default("\"15 ms\""),
-            "How often the probability moves.",
+            "Update interval of the probability.",
         ),
         field(
             "burst",
             Shape::One(ValueKind::Span),
             Need::Default("\"150 ms\""),
-            "Nothing is dropped for so long.",
+            "Burst allowance: nothing is dropped for this time.",
         ),
         ECN,
         LIMIT,

@@ -23,7 +23,7 @@ static TABLE: TableShape = table(
             "limit",
             Shape::One(ValueKind::Limits),
             Need::Required("\"75 packets\""),
-            "What may wait at most: packets, data, or both with a comma.",
+            "Queue limit: packets, data, or both with a comma.",
         ),
         field(
             "min",

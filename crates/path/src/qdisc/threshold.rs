@@ -9,8 +9,9 @@ use base::shape::{ValueKind, Need, Shape, TableShape, Values, Variant, field, ta
 
 static TABLE: TableShape = table(
     "threshold",
-    "Marks every packet that finds so much waiting, if its connection has ECN; others wait until the queue is full.",
-    &[field("mark", Shape::One(ValueKind::Limits), Need::Required("\"20 packets\""), "From how much on."), LIMIT],
+    "Marks every packet that arrives above a queue threshold, if its connection has ECN; other packets wait until the \
+     queue is full.",
+    &[field("mark", Shape::One(ValueKind::Limits), Need::Required("\"20 packets\""), "The threshold."), LIMIT],
 );
 
 /// Threshold and limit of the queue.

@@ -26,7 +26,7 @@ pub fn pieces(link: &Link, model: &Model) -> Vec<String> {
     out.extend(c.allocation.as_ref().map(allocation));
     out.extend(c.errors.iter().map(|&e| error(&model.errors[e])));
     out.extend(c.arq.as_ref().map(arq));
-    out.extend(c.order_free.then(|| "order not kept".to_owned()));
+    out.extend(c.order_free.then(|| "no fixed order".to_owned()));
     out.extend(c.receive_buffer.map(|room| format!("receive buffer of {room}")));
     out.extend(
         c.credit.map(|credit| format!("sends at most {} packets ahead of the next link", credit.window)),
@@ -74,24 +74,24 @@ fn framing(framing: &Framing) -> Option<String> {
         parts.push(format!("{} times the size", framing.factor));
     }
     if framing.around > 0 {
-        parts.push(format!("{} B around each packet", framing.around));
+        parts.push(format!("{} B of overhead for each packet", framing.around));
     }
     if let Some(payload) = framing.payload {
         let padded = if framing.padded { ", the last one padded" } else { "" };
         parts.push(format!("frames of {payload} B{padded}"));
     }
     if framing.overhead > 0 {
-        parts.push(format!("{} B around each frame", framing.overhead));
+        parts.push(format!("{} B of overhead for each frame", framing.overhead));
     }
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 fn allocation(a: &Allocation) -> String {
-    format!("when idle, resources after {}, kept for {}", dist(&a.delay), dist(&a.release))
+    format!("resources of an idle link after {}, held for {}", dist(&a.delay), dist(&a.release))
 }
 
 fn arq(arq: &Arq) -> String {
-    let mut out = format!("frames that came wrong are repeated after {}", dist(&arq.feedback));
+    let mut out = format!("corrupted frames are retransmitted after {}", dist(&arq.feedback));
     if let Some(n) = arq.attempts {
         let _ = write!(out, ", at most {n} times");
     }
@@ -99,7 +99,7 @@ fn arq(arq: &Arq) -> String {
         let _ = write!(out, ", for at most {time}");
     }
     if let Some(n) = arq.window {
-        let _ = write!(out, ", with {n} under way");
+        let _ = write!(out, ", with {n} outstanding");
     }
     out
 }
@@ -126,8 +126,8 @@ fn errors(kind: &ErrorKind, mode: &ErrorMode) -> String {
     };
     match mode {
         ErrorMode::Drop => format!("{kind} are lost"),
-        ErrorMode::Corrupt => format!("{kind} go on with wrong bits"),
-        ErrorMode::Delay(by) => format!("{kind} come {} later", dist(by)),
+        ErrorMode::Corrupt => format!("{kind} are forwarded with corrupted bits"),
+        ErrorMode::Delay(by) => format!("{kind} are delayed by {}", dist(by)),
     }
 }
 
@@ -161,7 +161,7 @@ fn state(state: &MachineState, machine: &StateMachine) -> String {
     }
     match state.flush {
         Flush::None => {}
-        Flush::Waiting => out.push_str(", what waits is lost"),
+        Flush::Waiting => out.push_str(", waiting packets are lost"),
         Flush::All => out.push_str(", all packets on its links are lost"),
     }
     if state.loses_contexts {
@@ -197,6 +197,6 @@ pub fn trigger(trigger: &Trigger, model: &Model) -> String {
             let flow = &model.flows[*flow].name;
             format!("{}: {flow} gets priority {priority} at {}", trigger.name, dist(at))
         }
-        TriggerSchedule::Recorded(all) => format!("{}: {} triggers as written down", trigger.name, all.len()),
+        TriggerSchedule::Recorded(all) => format!("{}: {} triggers from a file", trigger.name, all.len()),
     }
 }

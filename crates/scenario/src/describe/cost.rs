@@ -85,7 +85,8 @@ impl Scenario {
                     diagnostic = diagnostic.also(*place, format!("times {n}"));
                 }
                 diagnostic = diagnostic.help(
-                    "vary fewer things at once, give several keys one axis (\"a, b\" = [[..., ...], ...]), or repeat less often",
+                    "vary fewer keys at once, give several keys one axis (\"a, b\" = [[..., ...], ...]), or repeat \
+                     less often",
                 );
             }
             None => diagnostic = diagnostic.help("repeat less often, or give `run.limit` a shorter time"),

@@ -12,7 +12,8 @@ pub(super) fn bearer(bearer: &Bearer) -> String {
             let user = &of.user;
             if let Some(program) = of.pcu {
                 return format!(
-                    "GPRS bearer in cell `{}` with {} timeslots behind the real PCU `{program}`: class {}, at most {} down and {} up, LLC frames of {} octets",
+                    "GPRS bearer in cell `{}` with {} timeslots served by the real PCU `{program}`: class {}, at most \
+                     {} down and {} up, LLC frames of {} octets",
                     of.cell, of.timeslots, user.class.number, user.down.scheme, user.up.scheme, user.llc.n201,
                 );
             }
@@ -62,7 +63,7 @@ pub(super) fn bearer(bearer: &Bearer) -> String {
             if let Some(contention) = &of.contention {
                 let calls = contention.calls;
                 line.push_str(&format!(
-                    "; {calls} Erlang of calls beside it on {} timeslots",
+                    "; {calls} Erlang of other calls on {} timeslots",
                     contention.timeslots
                 ));
             }

@@ -11,7 +11,7 @@ use transport::app::media::Streaming;
 pub fn of(app: &App, time: &dyn Fn(&Dist) -> String) -> String {
     match app {
         App::Bulk { bytes, lasts } => {
-            let mut what = bytes.map_or("data without end".to_owned(), |n| Limit::Bytes(n).to_string());
+            let mut what = bytes.map_or("unlimited data".to_owned(), |n| Limit::Bytes(n).to_string());
             add_span(&mut what, *lasts);
             what
         }
@@ -28,7 +28,7 @@ fn add_span(what: &mut String, lasts: Option<Span>) {
 
 fn times(count: Option<u64>, one: &str, many: &str) -> String {
     match count {
-        None => format!("{many} without end"),
+        None => format!("{many} without limit"),
         Some(1) => format!("1 {one}"),
         Some(n) => format!("{n} {many}"),
     }
@@ -47,7 +47,7 @@ fn asking(plan: &RequestPlan, time: &dyn Fn(&Dist) -> String) -> String {
     let mut what =
         if single { times(plan.pages, "request", "requests") } else { times(plan.pages, "page", "pages") };
     add_span(&mut what, plan.lasts);
-    let _ = write!(what, ": {} B asked for with {} B", amount(&plan.reply), amount(&plan.request));
+    let _ = write!(what, ": {} B requested with {} B", amount(&plan.reply), amount(&plan.request));
     if !single {
         let _ = write!(what, ", {} objects of {} B", amount(&plan.objects), amount(&plan.object));
     }
@@ -55,10 +55,10 @@ fn asking(plan: &RequestPlan, time: &dyn Fn(&Dist) -> String) -> String {
         let _ = write!(what, ", {} between", time(&plan.think));
     }
     if plan.serve != Dist::Constant(0.0) {
-        let _ = write!(what, ", {} to answer", time(&plan.serve));
+        let _ = write!(what, ", {} of server time", time(&plan.serve));
     }
     if let Some(patience) = &plan.patience {
-        let _ = write!(what, ", given up after {}", time(patience));
+        let _ = write!(what, ", aborted after {}", time(patience));
     }
     let many = if plan.connections == 1 { "connection" } else { "connections" };
     let _ = write!(what, "; {} {many} at a time, each for one {}", plan.connections, plan.keep);
@@ -95,9 +95,9 @@ fn telling(plan: &MessagePlan, time: &dyn Fn(&Dist) -> String) -> String {
     }
     match plan.useful {
         UsefulLife::Always => {}
-        UsefulLife::UntilNext => what.push_str(", of use until the next one"),
+        UsefulLife::UntilNext => what.push_str(", valid until the next one"),
         UsefulLife::For(span) => {
-            let _ = write!(what, ", of use for {span}");
+            let _ = write!(what, ", valid for {span}");
         }
     }
     what

@@ -32,7 +32,7 @@ pub struct NoFiles;
 
 impl Files for NoFiles {
     fn load(&self, path: &str) -> Result<Vec<u8>, String> {
-        Err(format!("`{path}` cannot be read: there are no files beside this scenario"))
+        Err(format!("`{path}` cannot be read: no files belong to this scenario"))
     }
 }
 

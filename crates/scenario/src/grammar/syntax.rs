@@ -105,10 +105,10 @@ fn words(message: &str, text: &str) -> (String, String) {
     let text = text.trim();
     if message.starts_with("string values must be quoted") {
         return if text.is_empty() {
-            ("a value is missing after `=`".into(), "write key = value; strings stand in quotes".into())
+            ("a value is missing after `=`".into(), "write key = value; strings are in quotes".into())
         } else {
             let shown: String = text.chars().take(60).collect();
-            (format!("`{shown}` must stand in quotes"), format!("write \"{shown}\""))
+            (format!("`{shown}` must be in quotes"), format!("write \"{shown}\""))
         };
     }
     if message.starts_with("unclosed array table") {
@@ -243,9 +243,9 @@ mod tests {
             messages(text),
             [
                 "this `[` is never closed",
-                "`30 kbit/s` must stand in quotes",
+                "`30 kbit/s` must be in quotes",
                 "this header is not closed",
-                "`y` must stand in quotes",
+                "`y` must be in quotes",
                 "a value is missing after `=`"
             ]
         );

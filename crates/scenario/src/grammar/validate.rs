@@ -148,7 +148,7 @@ pub(crate) fn table(
         });
         if !reported && needed.iter().all(|other| written.get(other).is_none()) {
             let others = alternatives(needed.iter().copied());
-            let message = format!("`{key}` has a meaning only beside {others}");
+            let message = format!("`{key}` has a meaning only with {others}");
             cx.push(
                 Diagnostic::error("conflict", entry.key_place, message)
                     .help(format!("add {others}, or remove `{key}`")),

@@ -76,7 +76,8 @@ pub(super) fn read(text: &str) -> Result<Draft, ImportError> {
                     draft.files.push(file);
                 }
                 draft.roughly.push(
-                    "mm-link: each opportunity is served evenly over the millisecond before it; an opportunity that finds no packet is lost there and here".into(),
+                    "mm-link: each opportunity is served evenly over the millisecond before it; an opportunity \
+                     without a waiting packet is lost in both".into(),
                 );
                 let mut queues: [(String, String); 2] = Default::default();
                 while let Some(option) = words.next_if(|word| word.starts_with("--") && *word != "--") {
@@ -231,7 +232,9 @@ fn queue(kind: &str, args: &str, way: &str, draft: &mut Draft) -> Result<Option<
         "droptail" => "drop-tail",
         "drophead" => "drop-head",
         "codel" | "pie" => {
-            draft.roughly.push(format!("{way}: queue `{kind}`: only its limit; it manages nothing here"));
+            draft.roughly.push(format!(
+                "{way}: queue `{kind}`: only its limit; it has no active queue management here"
+            ));
             "drop-tail"
         }
         other => {

@@ -341,11 +341,12 @@ fn put(n: Netem, direction: usize, draft: &mut Draft) {
         draft.hops[0].queue[direction] =
             Some(format!("{{ drop-tail = {{ limit = \"{} packets\" }} }}", n.limit.max(1)));
         draft.roughly.push(format!(
-            "{way}: limit {} packets: netem counts those that it delays as well, here those that wait for the rate",
+            "{way}: limit {} packets: netem also counts packets that it delays; here only packets that wait for the \
+             rate count",
             n.limit
         ));
     } else if n.limit != 1000 {
-        draft.left_out.push(format!("{way}: limit {}: without a rate nothing waits here", n.limit));
+        draft.left_out.push(format!("{way}: limit {}: without a rate no packet waits here", n.limit));
     }
     for (i, loss) in n.losses.iter().enumerate() {
         let share = loss.starts_with("probability");
@@ -382,7 +383,7 @@ fn delay(mean: f64, jitter: f64, distribution: Option<&str>, way: &str, draft: &
             if mean < jitter {
                 draft
                     .roughly
-                    .push(format!("{way}: delay: netem's times below 0 are 0; here the range begins there"));
+                    .push(format!("{way}: delay: netem sets times below 0 to 0; here the range begins at 0"));
             } else {
                 draft.exactly.push(format!("{way}: delay between {} and {}", ms(least), ms(mean + jitter)));
             }
@@ -390,7 +391,7 @@ fn delay(mean: f64, jitter: f64, distribution: Option<&str>, way: &str, draft: &
         }
         Some("normal") => {
             draft.roughly.push(format!(
-                "{way}: delay normal({}, {}): netem's comes from a table, of up to four deviations",
+                "{way}: delay normal({}, {}): netem uses a table of up to four deviations",
                 ms(mean),
                 ms(jitter)
             ));

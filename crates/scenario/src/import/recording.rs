@@ -137,7 +137,8 @@ pub(super) fn read(text: &str) -> Result<Draft, ImportError> {
     Ok(draft)
 }
 
-const HELP: &str = "the first line names the columns: t_s,rate_bps,delay_ms,loss; with _down or _up behind for one direction";
+const HELP: &str = "the first line names the columns: t_s,rate_bps,delay_ms,loss; with the suffix _down or _up for \
+                    one direction";
 
 fn plain(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|x| x.is_finite() && (0.0..1e15).contains(x))

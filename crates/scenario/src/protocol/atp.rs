@@ -24,7 +24,8 @@ use transport::tcp::config::Lifetime;
 /// Variant `atp` of `transport`.
 pub(super) const VARIANT: Variant = Variant {
     name: "atp",
-    doc: "Application data units with lifetimes, sent again selectively within them (ATP); carrier = \"rtp\" is SR-RTP.",
+    doc: "Application data units with lifetimes and selective retransmission within them (ATP); carrier = \"rtp\" is \
+          SR-RTP.",
     shape: Shape::Table(&TABLE),
     bare: true,
 };
@@ -57,7 +58,7 @@ pub(super) static TABLE: TableShape = table(
             "retransmit",
             Shape::One(ValueKind::Flag),
             Need::Default("true"),
-            "Whether lost fragments are sent again.",
+            "Whether lost fragments are retransmitted.",
         ),
         field(
             "control",
@@ -118,7 +119,7 @@ pub(super) static TABLE: TableShape = table(
             "receiver-lifetime",
             Shape::One(ValueKind::Span),
             Need::Optional,
-            "Lifetime that the receiver sets: a file transfer with a deadline. Without it, the sender's holds.",
+            "Lifetime that the receiver sets: a file transfer with a deadline. Without it, the sender's applies.",
         ),
         field(
             "patience",

@@ -86,7 +86,8 @@ pub(super) static TABLE: TableShape = table(
             "rules",
             Shape::One(ValueKind::Word(Rules::NAMES)),
             Need::Default("\"rfc\""),
-            "What ccid 3 follows where Linux departs from RFC 4342 and RFC 5348: window counter, times of reports, samples of the round trip, first loss interval.",
+            "Rules of ccid 3 where Linux departs from RFC 4342 and RFC 5348: window counter, times of reports, \
+             samples of the round trip, first loss interval.",
         ),
         LIFETIME_FIELD,
         ACK_LIFETIME_FIELD,

@@ -52,7 +52,8 @@ pub(super) static TABLE: TableShape = table(
             "path-mtu",
             Shape::One(ValueKind::Word(PathMtu::NAMES)),
             NO,
-            "How the MTU of each path is learned. With `icmp` packets must not be cut up, as RFC 9260 recommends; `probe` looks for the largest packet by probes as well (RFC 8899); with `off` routers cut them up.",
+            "How the MTU of each path is learned. With `icmp` packets must not be fragmented, as RFC 9260 recommends; \
+             `probe` also searches for the largest packet by probes (RFC 8899); with `off` routers fragment them.",
         ),
         field("probe-timer", SPAN, NO, "Timeout of a path MTU probe, at least 1 s (PROBE_TIMER)."),
         field("chunk", BYTES, NO, "Maximum user data in a DATA chunk. Without it, as much as the MTU allows."),
@@ -97,11 +98,11 @@ pub(super) static TABLE: TableShape = table(
             "The congestion window grows with gap reports too, not only when the cumulative number advances (RFC 8540).",
         ),
         field("idle-decay", FLAG, NO, "The congestion window shrinks in pauses of the application."),
-        field("sends-on-duplicates", FLAG, NO, "A SACK that acknowledges nothing new lets new data out."),
+        field("sends-on-duplicates", FLAG, NO, "A SACK that acknowledges nothing new allows new data to be sent."),
         field("burst", Shape::One(ValueKind::Word(Burst::NAMES)), NO, "Quantity that the burst limit bounds."),
         field("max-burst", COUNT, NO, "Max.Burst, packets."),
         field("sack-every", COUNT, NO, "Number of packets per SACK."),
-        field("sack-delay", SPAN, NO, "The longest wait before a SACK."),
+        field("sack-delay", SPAN, NO, "Maximum delay of a SACK."),
         field(
             "sacks-first",
             FLAG,
@@ -119,14 +120,14 @@ pub(super) static TABLE: TableShape = table(
             "counts-marked",
             FLAG,
             NO,
-            "Chunks that are acknowledged while they wait to be sent again open the congestion window.",
+            "Chunks that are acknowledged while they wait for retransmission open the congestion window.",
         ),
         field("reports-duplicates", FLAG, NO, "SACKs report duplicate chunks."),
         field(
             "immediate",
             Shape::One(ValueKind::Word(Immediate::NAMES)),
             NO,
-            "Which chunks ask to be acknowledged at once while the association closes (RFC 7053).",
+            "Which chunks request an immediate SACK while the association closes (I bit, RFC 7053).",
         ),
         field("rto-initial", SPAN, NO, "RTO.Initial."),
         field("rto-min", SPAN, NO, "RTO.Min."),
@@ -179,7 +180,7 @@ pub(super) static TABLE: TableShape = table(
             "message-retransmissions",
             Shape::One(ValueKind::Count(0, 1000)),
             NO,
-            "A message is given up rather than sent again more often.",
+            "Maximum retransmissions of a message before it is given up.",
         ),
     ],
 );
@@ -279,7 +280,7 @@ pub(super) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Arc<dyn Spec>> {
     over(&mut c.spurious, word("spurious").and_then(Spurious::from_name));
     over(&mut c.response, word("response").and_then(Response::from_name));
     if c.rto.min > c.rto.max {
-        let message = format!("the least timeout ({}) is more than the greatest ({})", c.rto.min, c.rto.max);
+        let message = format!("the minimum timeout ({}) is above the maximum ({})", c.rto.min, c.rto.max);
         cx.push(
             Diagnostic::error("impossible", reader.place("rto-min"), message)
                 .help("make rto-max larger than rto-min"),

@@ -89,7 +89,7 @@ static DISCONNECTION: TableShape = table(
             Need::Required("\"exponential(690 s)\""),
             "Time from the end of one to the next.",
         ),
-        field("lasts", DIST, Need::Default("\"30 s\""), "Until the connection is there again."),
+        field("lasts", DIST, Need::Default("\"30 s\""), "Time until the connection is re-established."),
         field(
             "handover",
             Shape::One(ValueKind::Number(0.0, 1e6)),
@@ -114,7 +114,7 @@ const STATES: Field = field(
     "state",
     Shape::Tables(&STATE),
     Need::Optional,
-    "States of the channel, in place of the one that is always there; the first one is where it starts.",
+    "States of the channel, in place of its only state; the first one is the initial state.",
 );
 const FEEDBACK: Field = field(
     "feedback",
@@ -132,7 +132,7 @@ const DELAY: Field = field(
     "delay",
     SPAN,
     Need::Optional,
-    "One-way delay beside transmission: interleaving, processing, fixed network.",
+    "One-way delay in addition to transmission: interleaving, processing, fixed network.",
 );
 const BUFFERS: Field =
     field("buffer", Shape::PerDirection(&BUFFER), Need::Optional, "Queue limit. Without it, unlimited.");
@@ -140,7 +140,7 @@ const KEEP: Field = field(
     "keep",
     Shape::One(ValueKind::Flag),
     Need::Default("false"),
-    "The first state is not left while data wait: the resource is kept.",
+    "The first state is kept while data wait: the resource is not released.",
 );
 const ERRORS: Field = field(
     "error",
@@ -173,7 +173,7 @@ pub(super) static HSCSD: TableShape = table(
             "t1",
             SPAN,
             Need::Default("\"600 ms\""),
-            "RLP timer: the last frames are sent again after this time.",
+            "RLP timer: the last frames are retransmitted after this time.",
         ),
         DELAY,
         BUFFERS,
@@ -305,7 +305,7 @@ pub(super) fn hscsd(r: Reader<'_>, name: &str, cx: &Cx<'_>) -> Option<FramedConf
     for key in ["adaptation", "contention"] {
         if r.get(key).is_some() && r.get("state").is_some() {
             cx.push(
-                Diagnostic::error("conflict", r.place(key), format!("`{key}` beside [[...state]]"))
+                Diagnostic::error("conflict", r.place(key), format!("`{key}` with [[...state]]"))
                     .also(r.place("state"), "the states already have rates")
                     .help(format!("remove the states, or `{key}`")),
             );

@@ -83,7 +83,7 @@ pub(crate) fn read(hop: Reader<'_>, name: &str, flows: &[String], cx: &Cx<'_>) -
                 Diagnostic::error(
                     "conflict",
                     other.place,
-                    format!("`{key}` beside `radio`: the bearer has its own"),
+                    format!("`{key}` with `radio`: the bearer has its own"),
                 )
                 .also(tree.place, "the bearer")
                 .help(format!("remove `{key}`, or put it on a hop of its own before the radio hop")),

@@ -113,7 +113,7 @@ fn is_mixed(tree: &Tree) -> bool {
 
 fn refuse(key: &str, tree: &Tree, r: Reader<'_>, cx: &Cx<'_>) {
     cx.push(
-        Diagnostic::error("conflict", tree.place, format!("`{key}` has no effect beside `pcu`: the program decides it"))
+        Diagnostic::error("conflict", tree.place, format!("`{key}` has no effect with `pcu`: the program decides it"))
             .also(r.tree.place, "the bearer with a real PCU")
             .help("cell, timeslots, class, scheme (at most), errors, llc.n201, sgsn.buffer, sgsn.lifetime, delays.core, delays.terminal, times and areas of reselection go with it"),
     );

@@ -13,17 +13,17 @@ const TIMES: Shape = Shape::One(ValueKind::Span);
 
 pub(super) static RESTART: TableShape = TableShape {
     name: "restart",
-    doc: "Restarts of a network element after faults of its software. It loses what it holds, and packets wait or are lost \
-          until it works again.",
+    doc: "Restarts of a network element after faults of its software. It loses its state and queues, and packets wait \
+          or are lost until it works again.",
     fields: &[
         field("name", Shape::One(ValueKind::Name), Need::Required("\"crash\""), "How grids call it."),
         field(
             "element",
             Shape::One(ValueKind::Word(NetworkElement::NAMES)),
             Need::Required("\"pcu\""),
-            "The PCU loses all TBFs and its queues, and LLC frames that come meanwhile. The BSC loses the TBFs, and with them \
-             what the PCU loses if that is a part of it (`pcu-at`). The SGSN loses its queues, and all packets and frames that come \
-             meanwhile.",
+            "The PCU loses all TBFs and its queues, and LLC frames that arrive meanwhile. The BSC loses the TBFs, and \
+             also the queues of the PCU if that is a part of it (`pcu-at`). The SGSN loses its queues, and all \
+             packets and frames that arrive meanwhile.",
         ),
         field("every", DIST, Need::Optional, "From the end of one to the start of the next."),
         field("at", Shape::List(&TIMES), Need::Optional, "At these times."),

@@ -15,7 +15,7 @@ static SPAN: Shape = Shape::One(ValueKind::Span);
 const NAME_LIST: Shape = Shape::One(ValueKind::Name);
 pub(super) static TRAFFIC: TableShape = table(
     "traffic",
-    "A traffic class: packets for which everything given holds. The first class that fits takes a packet.",
+    "A traffic class: packets that match all given conditions. The first class that matches takes a packet.",
     &[
         field("name", Shape::One(ValueKind::Name), Need::Required("\"interactive\""), "How grids call it."),
         field(
@@ -40,8 +40,8 @@ pub(super) static TRAFFIC: TableShape = table(
             "repeats",
             Shape::One(ValueKind::Flag),
             Need::Default("true"),
-            "Acknowledged RLC repeats their blocks. If not, a block reported missing that carries nothing else is given up, \
-             and its packets are lost.",
+            "Acknowledged RLC retransmits their blocks. If not, a block reported missing that carries nothing else is \
+             given up, and its packets are lost.",
         ),
     ],
 );
@@ -57,7 +57,7 @@ pub(super) static TARIFF: TableShape = table(
             "kilobyte",
             "1000 octets of packets: at the gateway those sent, in the radio network those delivered.",
         ),
-        price("repeated-kilobyte", "1000 octets of radio blocks that had been sent before: poor radio."),
+        price("repeated-kilobyte", "1000 octets of retransmitted radio blocks: poor radio."),
         price("reselection", "A change of cell: mobility."),
         price("allocation", "A TBF that is set up: bursty traffic."),
     ],

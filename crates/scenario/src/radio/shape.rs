@@ -39,7 +39,7 @@ pub(super) static EVERY: TableShape = table(
 );
 pub(super) static ON_GAP: TableShape = table(
     "on-gap",
-    "Policy B: a report shortly after a block turns out to be missing, seldom otherwise.",
+    "Policy B: a report shortly after a gap in the block sequence, seldom otherwise.",
     &[
         field(
             "blocks",
@@ -87,7 +87,7 @@ pub(super) static RLC: TableShape = table(
             "mode",
             Shape::One(ValueKind::Word(Mode::NAMES)),
             Need::Default("\"acknowledged\""),
-            "Whether blocks are repeated.",
+            "Whether blocks are retransmitted.",
         ),
         field(
             "window",
@@ -105,19 +105,20 @@ pub(super) static RLC: TableShape = table(
             "idle-repeat",
             Shape::One(ValueKind::Word(IdleRepeat::NAMES)),
             Need::Default("\"when-free\""),
-            "When blocks that are not acknowledged are repeated although none is reported missing.",
+            "When unacknowledged blocks are retransmitted although none is reported missing.",
         ),
         field(
             "hold-off",
             SPAN,
             Need::Default("\"0 s\""),
-            "A block reported missing is not repeated again within this time; one RLC round trip suppresses repeats in vain.",
+            "A block reported missing is not retransmitted again within this time; one RLC round trip suppresses \
+             unneeded retransmissions.",
         ),
         field(
             "resegment",
             Shape::One(ValueKind::Flag),
             Need::Default("false"),
-            "EGPRS: blocks may be repeated in halves.",
+            "EGPRS: blocks may be retransmitted in halves.",
         ),
         field(
             "persistence",
@@ -150,13 +151,13 @@ pub(super) static SETUP: TableShape = table(
             "uplink-on-pacch",
             DIST,
             Need::Default("\"uniform(80 ms, 160 ms)\""),
-            "Uplink asked for in a downlink report.",
+            "Uplink requested in a downlink report.",
         ),
         field(
             "downlink-on-pacch",
             DIST,
             Need::Default("\"uniform(60 ms, 140 ms)\""),
-            "Downlink beside an uplink TBF, or while T3192 runs.",
+            "Downlink during an uplink TBF, or while T3192 runs.",
         ),
         field(
             "downlink-on-agch",
@@ -220,7 +221,7 @@ pub(super) static TBF: TableShape = table(
             "permanent",
             Shape::One(ValueKind::Flag),
             Need::Default("false"),
-            "Both TBFs are there from the start and stay.",
+            "Both TBFs exist from the start and are never released.",
         ),
         field("setup", Shape::Table(&SETUP), Need::Optional, "Durations."),
     ],
@@ -233,7 +234,7 @@ pub(super) static LLC: TableShape = table(
             "mode",
             Shape::One(ValueKind::Word(LlcMode::NAMES)),
             Need::Default("\"unacknowledged\""),
-            "Whether frames are repeated.",
+            "Whether frames are retransmitted.",
         ),
         field(
             "n201",
@@ -245,13 +246,13 @@ pub(super) static LLC: TableShape = table(
             "t200",
             SPAN,
             Need::Default("\"5 s\""),
-            "Acknowledged mode: a frame is repeated after this time.",
+            "Acknowledged mode: a frame is retransmitted after this time.",
         ),
         field(
             "n200",
             Shape::One(ValueKind::Count(0, 255)),
             Need::Default("3"),
-            "Acknowledged mode: repeats before a frame is given up.",
+            "Acknowledged mode: retransmissions before a frame is given up.",
         ),
         field(
             "window",
@@ -269,7 +270,7 @@ pub(super) static LLC: TableShape = table(
             "flush",
             Shape::One(ValueKind::Flag),
             Need::Default("false"),
-            "T200 also deletes the part of the frame that RLC still holds.",
+            "T200 also deletes the part of the frame that is still queued in RLC.",
         ),
     ],
 );

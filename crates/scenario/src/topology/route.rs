@@ -122,7 +122,7 @@ pub(crate) fn written(graph: &Graph, from: usize, to: usize, tree: &Tree, cx: &C
         let message = format!("this route ends at `{}`, not at `{}`", name(node), name(to));
         cx.push(
             Diagnostic::error("broken-route", tree.place, message)
-                .help("name every hop or link on the way, in order"),
+                .help("name every hop or link of the route, in order"),
         );
         return None;
     }

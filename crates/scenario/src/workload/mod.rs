@@ -87,7 +87,8 @@ const PLAYOUT: Field = field(
     "playout",
     Shape::One(ValueKind::Span),
     Need::Optional,
-    "A message that arrives later than this after it was made is too late. Without it, none is; in a ticker, one that arrives after the next was made.",
+    "A message that arrives later than this after its generation is too late. Without it, none is; in a ticker, one \
+     that arrives after the next one was generated.",
 );
 
 /// Application classes with their maximum one-way delay (3GPP TS 22.105 section 5.5). For conversations it is

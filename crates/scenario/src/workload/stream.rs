@@ -37,7 +37,8 @@ static TABLE: TableShape = table(
             "buffer",
             Shape::One(ValueKind::Span),
             Need::Default("\"5 s\""),
-            "Media in the buffer at which the player starts. Doubles with each stall, up to `holds`, and comes back.",
+            "Media in the buffer at which the player starts. Doubles with each stall, up to `holds`, and falls back \
+             afterwards.",
         ),
         field(
             "holds",
@@ -67,7 +68,7 @@ static TABLE: TableShape = table(
             "request",
             Shape::One(ValueKind::Span),
             Need::Default("\"200 ms\""),
-            "Time from a jump until the source knows of it. The request itself is no packet of the path.",
+            "Time from a jump until the source is notified of it. The request itself is no packet of the path.",
         ),
     ],
 );

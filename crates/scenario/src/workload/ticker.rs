@@ -17,7 +17,7 @@ pub(super) const VARIANT: Variant = Variant {
 
 static TABLE: TableShape = table(
     "ticker",
-    "News: a message now and then, which makes the one before it obsolete.",
+    "Messages at intervals, each of which makes the previous one obsolete.",
     &[
         field("size", BYTES, Need::Required("\"1 kB\""), "Size of a message."),
         field("every", SPAN, Need::Required("\"5 s\""), "From one message to the next."),

@@ -38,7 +38,7 @@ static TABLE: TableShape = table(
             "objects",
             Shape::One(ValueKind::Dist(Quantity::Number)),
             Need::Default("\"pareto(1, 0.74, 55)\""),
-            "How many objects are in a page; rounded. They are known when the main object is there.",
+            "Number of objects in a page; rounded. They are known when the main object has arrived.",
         ),
         field("object", BYTES, Need::Default("\"lognormal(7758 B, 126168 B)\""), "Size of each of them."),
         field(

@@ -15,7 +15,7 @@ pub(in crate::radio) static FAULTS: TableShape = table(
             "resent-frames",
             Shape::One(ValueKind::Count(0, 2)),
             Need::Default("0"),
-            "LLC frames that the mobile sends again in the new cell.",
+            "LLC frames that the mobile retransmits in the new cell.",
         ),
         field(
             "flush-new-cell",
@@ -55,7 +55,7 @@ pub(in crate::radio) static RESELECTION: TableShape = table(
             "standing",
             Shape::One(ValueKind::Flag),
             Need::Default("false"),
-            "The user stands; a network that decides leaves it alone.",
+            "The user does not move; with network control the mobile stays in its cell.",
         ),
         share("same-bsc", "0", "Share of changes within one BSC."),
         share("routing-area", "0", "Share of changes to another routing area."),

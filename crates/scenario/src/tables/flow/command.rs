@@ -40,7 +40,8 @@ pub(crate) static COMMAND: TableShape = table(
             "serves",
             Shape::One(ValueKind::Flag),
             Need::Default("false"),
-            "It waits for others: with a start of 0 it is up before the run starts, and it is ended when all others are done.",
+            "A server: with a start of 0 it runs before the run starts, and it is ended when all other commands have \
+             ended.",
         ),
         field(
             "metrics",
@@ -59,7 +60,8 @@ static METRICS: TableShape = table(
         "file",
         Shape::One(ValueKind::Text),
         Need::Required("\"load.json\""),
-        "A file with one JSON object that the program writes anew in each repetition, relative to the folder in which williwaw was started. For `emulate` with one repetition at a time.",
+        "A file with one JSON object that the program rewrites in each repetition, relative to the folder in which \
+         williwaw was started. For `emulate` with one repetition at a time.",
     )],
 );
 

@@ -67,7 +67,7 @@ impl EndMismatch {
             EndMismatch::NotTcp(_) => {
                 "only a model of TCP or SCTP, opposite a kernel, can have another end than its own"
             }
-            EndMismatch::Protocols => "the two ends speak different protocols",
+            EndMismatch::Protocols => "the two ends use different protocols",
             EndMismatch::Version(_) => "a model of this protocol uses IPv4, and this kernel IPv6",
             EndMismatch::Versions => "the kernels at the two ends use different versions of IP",
             EndMismatch::Other(_) => "the model at the other end uses TCP, and this kernel another protocol",

@@ -16,7 +16,8 @@ use base::wire::deadline::{self, Encoding};
 /// `transport = { linux = { ... } }`.
 pub(crate) static LINUX: TableShape = table(
     "linux",
-    "The Linux kernel's TCP itself, or its UDP. `run` plays it in virtual time with a kernel built for that; `emulate` in real time with the kernel of the machine it runs on.",
+    "TCP or UDP of the Linux kernel. `run` plays it in virtual time with a kernel built for that; `emulate` in real \
+     time with the kernel of the machine it runs on.",
     &[
         CC,
         field(
@@ -29,14 +30,17 @@ pub(crate) static LINUX: TableShape = table(
             "ip",
             Shape::One(ValueKind::Count(4, 6)),
             Need::Default("4"),
-            "The version of IP that its packets go by, 4 or 6. Packets of version 6 are larger by 20 B of header, and `mtu` is at least 1280 B.",
+            "IP version of its packets, 4 or 6. Packets of version 6 are larger by 20 B of header, and `mtu` is at \
+             least 1280 B.",
         ),
         KERNEL,
         field(
             "lifetime",
             Shape::One(ValueKind::Span),
             Need::Optional,
-            "For how long its packets are of use to the network: the packet port writes their deadline into an IP timestamp option of 8 B, for which the device's MTU gives room. Without it, none has a deadline but what programs write.",
+            "Lifetime of its packets in the network: the packet port writes their deadline into an IP timestamp \
+             option of 8 B, for which the device's MTU leaves room. Without it, only deadlines that programs write \
+             apply.",
         ),
         field(
             "deadline-encoding",
@@ -50,7 +54,8 @@ pub(crate) static LINUX: TableShape = table(
             "payload",
             Shape::One(ValueKind::Bytes),
             Need::Optional,
-            "Maximum message bytes in one datagram, where `protocol` is udp or dccp. Larger messages take several datagrams of at least 4 B. Without it, as much as a packet holds; for dccp at most 1000 B.",
+            "Maximum message bytes in one datagram, where `protocol` is udp or dccp. Larger messages take several \
+             datagrams of at least 4 B. Without it, the payload of a packet; for dccp at most 1000 B.",
         ),
         field(
             "program",
@@ -62,7 +67,9 @@ pub(crate) static LINUX: TableShape = table(
             "protocol",
             Shape::One(ValueKind::Word(&["tcp", "udp", "mptcp", "sctp", "dccp"])),
             Need::Default("\"tcp\""),
-            "Protocol of its sockets: tcp carries everything; udp, messages at their own pace; mptcp (RFC 8684) and sctp (RFC 9260), in virtual time, bulk data; dccp (RFC 4340), in virtual time, both. In real time sctp is spoken by a `program`.",
+            "Protocol of its sockets: tcp carries everything; udp, messages at their own pace; mptcp (RFC 8684) and \
+             sctp (RFC 9260), in virtual time, bulk data; dccp (RFC 4340), in virtual time, both. In real time, a \
+             `program` provides sctp.",
         ),
         SYSCTL,
     ],
@@ -213,13 +220,13 @@ fn protocol(reader: Reader<'_>, linux: &Linux, cx: &Cx<'_>) -> Protocol {
     if word != Some("dccp") && reader.get("ccid").is_some() {
         let message = "only DCCP has a `ccid`";
         let diagnostic = Diagnostic::error("impossible", reader.place("ccid"), message);
-        cx.push(diagnostic.help("write protocol = \"dccp\" beside it, or `cc` for TCP"));
+        cx.push(diagnostic.help("add protocol = \"dccp\", or `cc` for TCP"));
     }
     if !matches!(word, Some("udp" | "dccp")) && payload.is_some() {
         let message = "only datagrams have a `payload`";
         cx.push(
             Diagnostic::error("impossible", reader.place("payload"), message)
-                .help("write protocol = \"udp\" beside it, or set the size of TCP packets with `mtu`"),
+                .help("add protocol = \"udp\", or set the size of TCP packets with `mtu`"),
         );
     }
     let no_choice = |message: &str| {

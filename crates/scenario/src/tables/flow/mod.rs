@@ -103,7 +103,7 @@ pub(crate) const TCP: Variant = Variant {
 /// Variant `linux` of `transport`: a kernel's stack.
 pub(crate) const LINUX: Variant = Variant {
     name: "linux",
-    doc: "The Linux kernel's TCP itself, or its UDP.",
+    doc: "TCP or UDP of the Linux kernel.",
     shape: Shape::Table(&self::linux::LINUX),
     bare: true,
 };
@@ -348,7 +348,7 @@ fn combinations(tcp: &Tcp<'_>, place: SourceSpan, cx: &Cx<'_>) {
     }
     if config.rto.min > config.rto.max {
         let message =
-            format!("the least timeout ({}) is more than the greatest ({})", config.rto.min, config.rto.max);
+            format!("the minimum timeout ({}) is above the maximum ({})", config.rto.min, config.rto.max);
         let place = tcp.place("rto.min").or(tcp.place("rto.max")).unwrap_or(place);
         cx.push(Diagnostic::error("impossible", place, message).help("make rto.max larger than rto.min"));
     }
@@ -401,8 +401,8 @@ fn sharing(tcp: &Tcp<'_>, cx: &Cx<'_>) {
         (
             "share.rto",
             share.rto && !learns,
-            "shares what the timer learned, and it learns nothing that lasts",
-            "choose how it learns, such as rto.adapt = \"keep-backoff\"",
+            "shares the adaptation of the timer, but the timer does not keep any",
+            "choose an adaptation that is kept, such as rto.adapt = \"keep-backoff\"",
         ),
         (
             "share.min-rtt",

@@ -16,7 +16,7 @@ use crate::topology::Graph;
 
 static BACKGROUND: TableShape = table(
     "background",
-    "Unanswered packets that compete for the queue and end behind the link.",
+    "Background packets that compete for the queue and leave the network after the link.",
     &[
         field(
             "name",
@@ -53,14 +53,18 @@ static BACKGROUND: TableShape = table(
             "until",
             Shape::One(ValueKind::Name),
             Need::Optional,
-            "The hop or link behind which they end, by the shortest way. Without it, this one.",
+            "The hop or link after which they leave the network, by the shortest route. Without it, this one.",
         ),
     ],
 );
 
 /// `[[hop.background]]`, `[[link.background]]`.
-pub(crate) const BACKGROUNDS: Field =
-    field("background", Shape::Tables(&BACKGROUND), Need::Optional, "Unanswered background load.");
+pub(crate) const BACKGROUNDS: Field = field(
+    "background",
+    Shape::Tables(&BACKGROUND),
+    Need::Optional,
+    "Background load without acknowledgements.",
+);
 
 /// Reads the background loads of a hop or link; loads of rate 0 are dropped.
 pub(crate) fn read(reader: Reader<'_>, owner: &Owner<'_>, cx: &Cx<'_>) -> Vec<Background> {

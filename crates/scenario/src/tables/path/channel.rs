@@ -14,8 +14,8 @@ use base::Span;
 
 static FRAMING: TableShape = table(
     "framing",
-    "What the link makes of a packet before it sends it: it may compress it, put bytes around it, and cut it into \
-     frames. A frame is sent, comes wrong and is repeated by itself; the packet is there with its last frame.",
+    "Treatment of a packet before transmission: compression, encapsulation, fragmentation into frames. Each frame is \
+     sent, corrupted and retransmitted on its own; the packet arrives with its last frame.",
     &[
         field(
             "payload",
@@ -23,8 +23,8 @@ static FRAMING: TableShape = table(
             Need::Optional,
             "Payload of one frame. Without it, the whole packet.",
         ),
-        field("overhead", Shape::One(ValueKind::Bytes), Need::Default("\"0 B\""), "Bytes around each frame."),
-        field("around", Shape::One(ValueKind::Bytes), Need::Default("\"0 B\""), "Bytes around each packet."),
+        field("overhead", Shape::One(ValueKind::Bytes), Need::Default("\"0 B\""), "Overhead of each frame."),
+        field("around", Shape::One(ValueKind::Bytes), Need::Default("\"0 B\""), "Overhead of each packet."),
         field(
             "factor",
             Shape::One(ValueKind::Number(0.001, 100.0)),
@@ -41,43 +41,43 @@ static FRAMING: TableShape = table(
 );
 static ALLOCATION: TableShape = table(
     "allocation",
-    "Resources that a link without anything to send does not have: a packet that comes to it waits for them.",
+    "Resources that an idle link does not hold: an arriving packet waits until they are assigned.",
     &[
         field(
             "delay",
             Shape::One(ValueKind::Dist(Quantity::Span)),
             Need::Required("\"uniform(200 ms, 500 ms)\""),
-            "How long it takes to get them.",
+            "Time to assign the resources.",
         ),
         field(
             "release",
             Shape::One(ValueKind::Dist(Quantity::Span)),
             Need::Default("\"0 s\""),
-            "Time that they are kept with nothing left to send.",
+            "Time for which an idle link keeps the resources.",
         ),
     ],
 );
 static ARQ: TableShape = table(
     "arq",
-    "A frame that came wrong, and was discarded for it, is sent again, before new ones.",
+    "A frame that was discarded as corrupted is retransmitted before new frames.",
     &[
         field(
             "feedback",
             Shape::One(ValueKind::Dist(Quantity::Span)),
             Need::Required("\"200 ms\""),
-            "Time from the end of a frame until the sender learns its fate.",
+            "Time from the end of a frame until its feedback reaches the sender.",
         ),
         field(
             "attempts",
             Shape::One(ValueKind::Count(0, 1_000_000)),
             Need::Optional,
-            "Maximum repeats of a frame before its packet is abandoned. Without it, unlimited.",
+            "Maximum retransmissions of a frame before its packet is abandoned. Without it, unlimited.",
         ),
         field(
             "time",
             Shape::One(ValueKind::Span),
             Need::Optional,
-            "Maximum time of repeats, from the start of the first frame of a packet. Without it, unlimited.",
+            "Maximum time of retransmissions, from the start of the first frame of a packet. Without it, unlimited.",
         ),
         field(
             "window",
@@ -87,12 +87,13 @@ static ARQ: TableShape = table(
         ),
     ],
 );
-const FLOW_CONTROL_DOC: &str = "Credit from the next link of the path: this link may send one packet for each that has left that queue. Other packets wait here.";
+const FLOW_CONTROL_DOC: &str = "Credit from the next link of the path: this link may send one packet for each that \
+                                has left the next link's queue. Other packets wait in this link's queue.";
 const WINDOW: Field = field(
     "window",
     Shape::One(ValueKind::Count(1, 1_000_000)),
     Need::Required("4"),
-    "Packets on their way to the next link or in its queue.",
+    "Packets in flight to the next link or in its queue.",
 );
 const CREDIT_DELAY: Field =
     field("delay", Shape::One(ValueKind::Span), Need::Default("\"0 s\""), "Delay of the credit.");
@@ -136,12 +137,13 @@ fn stay_of(class: &str) -> Option<Span> {
 
 const STAY_DOC: &str =
     "Maximum sojourn time in the queue; then the packet is dropped. Without it, unlimited.";
-const SEND_DOC: &str = "Limit of the link's send buffer behind the queue, without the packet in service; with `arq`, unacknowledged packets count. Without it, packets leave the queue when they are sent.";
+const SEND_DOC: &str = "Limit of the link's send buffer after the queue, without the packet in service; with `arq`, \
+                        unacknowledged packets count. Without it, packets leave the queue when they are sent.";
 const RECEIVE_DOC: &str = "Limit of the reordering buffer at the far end. With `arq` it bounds the data in flight; without, packets that find it full are lost. Without it, unlimited.";
-const FRAMING_DOC: &str = "Frames, and bytes of the link's own.";
-const ALLOCATION_DOC: &str = "Resources that an idle link has to be given first.";
-const ARQ_DOC: &str = "Frames that came wrong are sent again.";
-const FLOW_CONTROL_KEY_DOC: &str = "The next link stops this one when it is full.";
+const FRAMING_DOC: &str = "Frames, and overhead of the link.";
+const ALLOCATION_DOC: &str = "Resources that an idle link must be assigned first.";
+const ARQ_DOC: &str = "Corrupted frames are retransmitted.";
+const FLOW_CONTROL_KEY_DOC: &str = "Back pressure: the next link stops this one when its queue is full.";
 
 /// Channel keys of a hop.
 pub(crate) mod of_hop {
@@ -187,8 +189,8 @@ pub(crate) const ORDER: Field = field(
     "order",
     Shape::One(ValueKind::Word(&["kept", "free"])),
     Need::Default("\"kept\""),
-    "Where errors delay frames, or frames are repeated: whether packets are delivered in the order in which they were \
-     sent, or as soon as each is complete.",
+    "Where errors delay frames, or frames are retransmitted: whether packets are delivered in the order in which they \
+     were sent, or as soon as each is complete.",
 );
 
 /// Reads the channel of one direction; `pick` selects its part of each key. `None` inside for a plain link.
@@ -311,7 +313,7 @@ fn keeps_busy(channel: &Channel, rate: Option<&LinkRate>, place: SourceSpan, cx:
     let needed = 1.0 + arq.feedback.mean() / 1e9 / frame;
     if f64::from(window) < needed {
         let message = format!(
-            "a window of {window} frames lets the link stand still: {:.0} are sent until the first answer",
+            "a window of {window} frames stalls the link: {:.0} frames are sent until the first feedback",
             libm::ceil(needed)
         );
         cx.push(

@@ -16,7 +16,7 @@ const NAME_LIST: Shape = Shape::One(ValueKind::Name);
 
 static POLICE: TableShape = table(
     "police",
-    "A token bucket: what exceeds its rate and its burst is dropped.",
+    "A token bucket: packets beyond its rate and burst are dropped.",
     &[
         field("rate", Shape::One(ValueKind::Rate), Need::Required("\"64 kbit/s\""), "Fill rate."),
         field(
@@ -30,7 +30,7 @@ static POLICE: TableShape = table(
 
 static SHAPE: TableShape = table(
     "shape",
-    "A token bucket: what exceeds its rate and its burst is delayed.",
+    "A token bucket: packets beyond its rate and burst are delayed.",
     &[
         field("rate", Shape::One(ValueKind::Rate), Need::Required("\"64 kbit/s\""), "Fill rate."),
         field(
@@ -45,8 +45,8 @@ static SHAPE: TableShape = table(
 
 static CLASS: TableShape = table(
     "class",
-    "Packets with a queue of their own: those for which everything given holds. The first class that fits takes a \
-     packet. What fits none waits in the link's `queue`, and goes after all of them.",
+    "Packets with a queue of their own: those that match all given conditions. The first class that matches takes a \
+     packet. Packets without a class wait in the link's `queue` and are served last.",
     &[
         field("name", Shape::One(ValueKind::Name), Need::Required("\"voice\""), "How grids call it."),
         DIRECTIONS,

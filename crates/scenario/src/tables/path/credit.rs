@@ -45,14 +45,14 @@ fn one(
         match (way.get(at + 1), next) {
             (None, _) => {
                 return say(
-                    format!("behind `{name}` flow `{}` ends, and no element there grants credit", flow.name),
-                    "flow control acts between two links: remove it here, or add the hop behind".into(),
+                    format!("flow `{}` ends after `{name}`, and no element there grants credit", flow.name),
+                    "flow control acts between two links: remove it here, or add the next hop".into(),
                 );
             }
             (Some(&to), Some(other)) if other != to => {
                 return say(
                     format!(
-                        "behind `{name}` flows part, to `{}` and to `{}`",
+                        "flows divide after `{name}`, to `{}` and to `{}`",
                         links[other].name, links[to].name
                     ),
                     "flow control needs one next link for all flows".into(),
@@ -78,9 +78,7 @@ fn one(
     if !link.losses.is_empty() || link.compression.is_some() {
         let what = if link.compression.is_some() { "header-compression" } else { "loss" };
         return say(
-            format!(
-                "`{what}` on `{name}` takes packets away behind it, and their credit would never come back"
-            ),
+            format!("`{what}` on `{name}` removes packets after it, and their credit would not return"),
             "write [[hop.error]] in place of [[hop.loss]]: the link detects errors, not losses".into(),
         );
     }

@@ -16,7 +16,8 @@ static FIELDS: &[Field] = &[
         "trace",
         Shape::One(ValueKind::File),
         Need::Required("\"gprs-delay.csv\""),
-        "The file, beside the scenario: `t_s,delay_s` per line, in increasing order of time; before the first time its delay holds.",
+        "The file, in the folder of the scenario: `t_s,delay_s` per line, in increasing order of time; before the \
+         first time its delay applies.",
     ),
     field("repeat", Shape::One(ValueKind::Span), Need::Optional, "Period after which it restarts."),
 ];
@@ -24,7 +25,7 @@ static FIELDS: &[Field] = &[
 /// Table of a delay from a file.
 pub(crate) static DELAY_TRACE: TableShape = table(
     "trace",
-    "A delay recorded in a file, each measurement holding until the next; packets stay in order.",
+    "A delay recorded in a file, each measurement valid until the next; packets stay in order.",
     FIELDS,
 );
 

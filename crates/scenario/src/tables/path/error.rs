@@ -43,19 +43,20 @@ const PROBABILITY: Field = field(
     "probability",
     DRAWN,
     Need::Optional,
-    "Each frame is wrong with this probability. A distribution is drawn once for each repetition.",
+    "Each frame is corrupted with this probability. A distribution is drawn once for each repetition.",
 );
 const PROBABILITY_OF_STATE: Field = field(
     "probability",
     Shape::One(ValueKind::Dist(Quantity::Share)),
     Need::Optional,
-    "Each frame is wrong with this probability. A distribution is drawn each time the state is entered.",
+    "Each frame is corrupted with this probability. A distribution is drawn each time the state is entered.",
 );
 const BIT: Field = field(
     "bit-probability",
     DRAWN,
     Need::Optional,
-    "Each bit is wrong with this probability, and with it the frame. A distribution is drawn once for each repetition.",
+    "Each bit is corrupted with this probability, and its frame with it. A distribution is drawn once for each \
+     repetition.",
 );
 static TWO_STATES: &[Variant] = &[
     Variant {
@@ -81,7 +82,8 @@ const MODE: Field = field(
     "mode",
     Shape::One(ValueKind::Word(&["drop", "corrupt", "delay"])),
     Need::Default("\"drop\""),
-    "Treatment of a frame with errors: the link discards it (and repeats it with `arq`), passes it on with wrong bits, or delays it.",
+    "Treatment of a frame with errors: the link discards it (and retransmits it with `arq`), forwards it with \
+     corrupted bits, or delays it.",
 );
 const DELAY: Field = field(
     "delay",
@@ -157,7 +159,7 @@ fn mode(reader: Reader<'_>, cx: &Cx<'_>) -> Option<ErrorMode> {
                 Diagnostic::error(
                     "missing-key",
                     reader.place("mode"),
-                    "by how much frames are delayed is not said",
+                    "the delay of the frames is not given",
                 )
                 .help("add delay = \"500 ms\", or a distribution"),
             );
@@ -166,8 +168,12 @@ fn mode(reader: Reader<'_>, cx: &Cx<'_>) -> Option<ErrorMode> {
         ("delay", Some(_)) => Some(ErrorMode::Delay(reader.dist("delay", cx)?)),
         (_, Some(tree)) => {
             cx.push(
-                Diagnostic::warning("no-effect", tree.place, format!("mode = \"{word}\" delays nothing"))
-                    .help("write mode = \"delay\", or remove `delay`"),
+                Diagnostic::warning(
+                    "no-effect",
+                    tree.place,
+                    format!("mode = \"{word}\" does not delay frames"),
+                )
+                .help("write mode = \"delay\", or remove `delay`"),
             );
             Some(if word == "corrupt" { ErrorMode::Corrupt } else { ErrorMode::Drop })
         }

@@ -84,7 +84,8 @@ const TIMING_NEEDS: &[(&str, &[&str])] = &[
 
 static GATE: TableShape = TableShape {
     name: "gate",
-    doc: "Lets no new service start for a while: a handover, an outage, a voice call. The packet in service finishes.",
+    doc: "An interval in which no service starts: a handover, an outage, a voice call. The packet in service \
+          finishes.",
     fields: &[
         NAME,
         field(
@@ -203,7 +204,7 @@ const PROBABILITY: Field = field(
 
 static LOSS: TableShape = TableShape {
     name: "loss",
-    doc: "Packets lost on the way, after they were transmitted.",
+    doc: "Packets lost after transmission.",
     fields: &[
         NAME,
         DIRECTIONS,
@@ -252,8 +253,7 @@ pub(crate) const GATES: Field =
 pub(crate) const RATE_CHANGES: Field =
     field("rate-change", Shape::Tables(&RATE_CHANGE), Need::Optional, "Times of another rate.");
 /// `[[hop.loss]]`.
-pub(crate) const LOSSES: Field =
-    field("loss", Shape::Tables(&LOSS), Need::Optional, "Packets lost on the way.");
+pub(crate) const LOSSES: Field = field("loss", Shape::Tables(&LOSS), Need::Optional, "Packet losses.");
 
 /// `[[hop.duplication]]`, `[[link.duplication]]`.
 pub(crate) const DUPLICATIONS: Field =

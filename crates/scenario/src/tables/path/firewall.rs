@@ -11,8 +11,8 @@ const SPAN: Shape = Shape::One(ValueKind::Span);
 
 static TABLE: TableShape = table(
     "firewall",
-    "A stateful firewall at the fixed side of the hop, as at Gi behind a GGSN. The mobile side opens connections; packets \
-     without an entry are discarded. Addresses are not translated.",
+    "A stateful firewall at the fixed side of the hop, as at the Gi interface of a GGSN. The mobile side opens \
+     connections; packets without an entry are discarded. Addresses are not translated.",
     &[
         field(
             "established",

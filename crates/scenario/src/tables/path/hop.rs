@@ -35,14 +35,14 @@ const CHARGING: Field = field(
     "charging",
     Shape::One(ValueKind::Flag),
     Need::Default("false"),
-    "Volume is counted for charging: at the gateway, before the queue toward the mobile end, and in the radio network, \
-     behind the link.",
+    "Volume is counted for charging: at the gateway, before the queue toward the mobile end, and in the radio \
+     network, after the link.",
 );
 const RESENT_CHARGE: Field = field(
     "resent-charge",
     Shape::One(ValueKind::Number(0.0, 1.0)),
     Need::Optional,
-    "With `charging`: share of its volume at which data that the transport sends again are billed. Without it they are \
+    "With `charging`: share of its volume at which retransmitted data are billed. Without it, retransmitted data are \
      billed like all other data.",
 );
 

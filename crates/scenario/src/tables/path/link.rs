@@ -48,7 +48,7 @@ static RATE_TRACE: TableShape = table(
             "trace",
             Shape::One(ValueKind::File),
             Need::Required("\"lte.trace\""),
-            "The file, beside the scenario.",
+            "The file, in the folder of the scenario.",
         ),
         field(
             "opportunity",
@@ -120,11 +120,11 @@ pub(crate) const COMPRESSION: Field = field(
     "header-compression",
     Shape::One(ValueKind::Word(&["none", "rfc1144", "rfc2507", "rohc"])),
     Need::Default("\"none\""),
-    "How headers of TCP models are compressed. rfc1144: after a lost data packet those behind it are discarded until one is \
-     sent again; connections with timestamps are not compressed; sizes stay as they are. rfc2507: the same loss of context, \
-     with timestamps too; 40 B of headers become 4 B with data and 7 B without, what is sent again and SYNs go whole, \
-     timestamps too. rohc: no loss of context; headers become 5 B with data and 4 B without, and 2 B more with \
-     timestamps.",
+    "Compression of the headers of TCP models. rfc1144: after a lost data packet the following ones are discarded \
+     until a retransmission; connections with timestamps are not compressed; sizes do not change. rfc2507: this loss \
+     of context also with timestamps; 40 B of headers become 4 B with data and 7 B without; retransmissions, SYNs and \
+     timestamps are not compressed. rohc: no loss of context; headers become 5 B with data and 4 B without, and 2 B \
+     more with timestamps.",
 );
 
 /// Key `mtu` of hops and links.
@@ -132,8 +132,8 @@ pub(crate) const MTU: Field = field(
     "mtu",
     Shape::One(ValueKind::Bytes),
     Need::Optional,
-    "The largest IP packet of the link, headers counted. Larger ones are cut up before its queue, or, where that is \
-     forbidden (DF), end there. Without it, packets of any size pass.",
+    "The largest IP packet of the link, headers counted. Larger packets are fragmented before its queue, or dropped \
+     there if they must not be fragmented (DF). Without it, packets of any size pass.",
 );
 /// Key `icmp`: whether the router before the link sends ICMP errors for packets above the MTU.
 pub(crate) const ICMP: Field = field(

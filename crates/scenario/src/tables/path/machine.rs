@@ -25,7 +25,7 @@ static SERVICE: Shape = Shape::One(ValueKind::Word(&["go", "hold", "drop"]));
 
 static ON: TableShape = table(
     "on",
-    "What a state sets on a hop or link. What it does not set is as it would be.",
+    "Values that a state sets on a hop or link; all others stay unchanged.",
     &[
         field("name", Shape::One(ValueKind::Name), Need::Required("\"radio\""), "The hop or link."),
         field(
@@ -51,8 +51,8 @@ static ON: TableShape = table(
             "service",
             Shape::PerDirection(&SERVICE),
             Need::Optional,
-            "go serves; with hold packets wait, with drop they are dropped when it is their turn. The frame in service \
-             finishes.",
+            "go: normal service; hold: packets wait; drop: packets are dropped at the head of the queue. The frame in \
+             service finishes.",
         ),
     ],
 );

@@ -14,8 +14,8 @@ pub(crate) const PROCESS: Field = field(
     "process",
     Shape::One(ValueKind::Text),
     Need::Optional,
-    "A program that serves both directions in place of rate, delay and queue: `/bin/sh` is given this to run, and it is \
-     asked for the delivery time of each packet (docs/link-process.md).",
+    "A program that serves both directions in place of rate, delay and queue: a command line for `/bin/sh`; the \
+     program returns the delivery time of each packet (docs/link-process.md).",
 );
 
 /// Keys that a hop with a process may have.
@@ -34,11 +34,11 @@ pub(crate) fn read(reader: Reader<'_>, cx: &Cx<'_>) -> Option<Option<String>> {
     }
     for entry in reader.tree.table().map(|table| table.entries.as_slice()).unwrap_or_default() {
         if !BESIDE.contains(&entry.key.as_str()) {
-            let message = format!("`{}` beside `process`: the program decides that", entry.key);
+            let message = format!("`{}` with `process`: the program decides that", entry.key);
             cx.push(
                 Diagnostic::error("conflict", entry.tree.place, message)
                     .also(tree.place, "the program")
-                    .help(format!("leave `{}` out, or put it on a hop before or behind this one", entry.key)),
+                    .help(format!("leave `{}` out, or put it on a hop before or after this one", entry.key)),
             );
         }
     }
