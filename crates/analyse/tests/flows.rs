@@ -366,7 +366,7 @@ fn sentences_of_torn_captures_are_unsure() {
     assert!(told(&mute).what.contains("without any acknowledgement"), "{:?}", told(&mute));
     // A single segment: no advice for it.
     let one: Vec<Observation> = plain.iter().enumerate().filter(|(i, _)| *i < 4).map(|(_, o)| *o).collect();
-    assert_eq!(told(&one).advice, "Nothing needs to be mended here.");
+    assert_eq!(told(&one).advice, "Nothing needs to be changed.");
 }
 
 /// The ports are reused by another connection.

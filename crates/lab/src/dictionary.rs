@@ -31,17 +31,20 @@ const GROUPS: &[Group] = &[
         entries: &[
             (
                 M::DownloadTime,
-                "from the start of the workload to the last byte delivered. Empty when the workload is not done at `run.limit`",
+                "from the start of the workload to the last byte delivered. Empty when the workload is not complete \
+                 at `run.limit`",
                 "response time of the delays paper; time seen at the receiver",
             ),
             (
                 M::CompletionTime,
-                "from the start of the workload until its sender knows that all was delivered. Empty when the workload is not done at `run.limit`",
+                "from the start of the workload until all data are acknowledged at its sender. Empty when the \
+                 workload is not complete at `run.limit`",
                 "download time in tables 2 of the GPRS study and 1 to 4 of the study of responses, whose simulators measured at the sender",
             ),
             (
                 M::Throughput,
-                "payload delivered, over the time to the last byte; over the whole run where it is not done",
+                "payload delivered, over the time to the last byte; over the whole run where the workload is not \
+                 complete",
                 "throughput; in HSCSD and tracing of the application's bytes",
             ),
             (
@@ -51,7 +54,9 @@ const GROUPS: &[Group] = &[
             ),
             (
                 M::LongestSilence,
-                "longest time in which the sender sent no data although it was not done, without the times in which each of its network paths has a closed gate; silences of up to 1 s are not looked at. Bulk data only",
+                "longest time in which the sender sent no data although its workload was not complete, without the \
+                 times in which each of its network paths has a closed gate; silences of up to 1 s are not counted. \
+                 Bulk data only",
                 "idle time after a spike",
             ),
             (
@@ -83,19 +88,19 @@ const GROUPS: &[Group] = &[
             ),
             (
                 M::SegmentsSent,
-                "data segments sent, first and repeated; SYN and FIN are not counted",
+                "data segments sent, retransmissions included; SYN and FIN are not counted",
                 "data sent in tables 1 to 4 of the study of responses",
             ),
-            (M::SegmentsDelivered, "data segments delivered, each once", ""),
-            (M::SegmentsRetransmitted, "data segments sent again, needed or not", "retransmissions"),
+            (M::SegmentsDelivered, "different data segments delivered", ""),
+            (M::SegmentsRetransmitted, "data segments retransmitted, needed or not", "retransmissions"),
             (
                 M::UnneededRetransmissions,
-                "segments sent again of which an earlier copy of every byte arrives",
+                "retransmitted segments of which an earlier copy of every byte arrives",
                 "unnecessary or spurious retransmissions",
             ),
             (
                 M::UnneededLinkRatio,
-                "those of them that no queue dropped, for each data segment that no queue dropped",
+                "unneeded retransmissions that no queue dropped, for each data segment that no queue dropped",
                 "",
             ),
             (M::SegmentsDropped, "data segments dropped anywhere", "lost packets of the Seawind paper"),
@@ -125,7 +130,7 @@ const GROUPS: &[Group] = &[
             (M::GenuineEpisodes, "all other rows", "genuine timeouts of the study of responses"),
             (
                 M::SpuriousFastRetransmits,
-                "fast retransmits of what arrives anyway",
+                "fast retransmits of segments whose earlier copy arrives",
                 "spurious fast retransmits by reordering",
             ),
             (
@@ -135,12 +140,13 @@ const GROUPS: &[Group] = &[
             ),
             (
                 M::TimeoutsJudgedGenuine,
-                "expirations that it called genuine; those not judged are in neither. Empty without a detector",
+                "expirations that the sender's own detector called genuine; those not judged are in neither. Empty \
+                 without a detector",
                 "",
             ),
             (
                 M::FastRetransmitsJudgedSpurious,
-                "fast retransmits that it called spurious. Empty without a detector",
+                "fast retransmits that the sender's own detector called spurious. Empty without a detector",
                 "",
             ),
             (
@@ -153,11 +159,11 @@ const GROUPS: &[Group] = &[
     Group {
         title: "Requests and pages",
         scope: "flows of requests, pages and file transfers",
-        empty: "other workloads; no answer or page was whole",
+        empty: "other workloads; no response or page was complete",
         entries: &[
             (
                 M::ResponseTime,
-                "from a request to the last byte of its answer, opening of the connection included: mean of a repetition",
+                "from a request to the last byte of its response, connection set-up included: mean of a repetition",
                 "ping time, response time",
             ),
             (M::ResponseTimeMedian, "median of a repetition", ""),
@@ -169,7 +175,7 @@ const GROUPS: &[Group] = &[
                 "mean of every second response less the mean of the others",
                 "alternating ping times of GPRS",
             ),
-            (M::Responses, "requests answered; 0 where none was", ""),
+            (M::Responses, "requests answered; 0 without one", ""),
             (
                 M::PageTime,
                 "from the first request of a page to the last byte of its last object: mean of a repetition",
@@ -178,8 +184,8 @@ const GROUPS: &[Group] = &[
             (M::PageTimeMedian, "median of a repetition", ""),
             (M::PageTimeP90, "90th percentile of a repetition", ""),
             (M::PageTimeMax, "the longest of a repetition", ""),
-            (M::Pages, "pages that were there whole; 0 where none was", ""),
-            (M::PagesAborted, "pages, or single requests, that were given up", ""),
+            (M::Pages, "pages completed; 0 without one", ""),
+            (M::PagesAborted, "pages, or single requests, that were aborted", ""),
             (M::Connections, "connections opened", ""),
         ],
     },
@@ -189,8 +195,8 @@ const GROUPS: &[Group] = &[
         empty: "other workloads; nothing arrived, for the delays",
         entries: &[
             (M::MessagesSent, "messages made by the application", "ADUs sent"),
-            (M::MessagesDelivered, "messages that arrived whole", ""),
-            (M::MessagesLate, "those of them that arrived after their lifetime", "expired ADUs"),
+            (M::MessagesDelivered, "messages delivered completely", ""),
+            (M::MessagesLate, "delivered messages that arrived after their lifetime", "expired ADUs"),
             (
                 M::MessageDelay,
                 "from the making of a message to the arrival of its last byte: mean of a repetition",
@@ -199,20 +205,24 @@ const GROUPS: &[Group] = &[
             (M::MessageDelayP99, "99th percentile of a repetition", ""),
             (M::MessageDelayMax, "the longest of a repetition", ""),
             (M::PlayoutStart, "streams: from the start to the first frame played", ""),
-            (M::PlayoutStalls, "streams: stalls of the player after which it went on", ""),
+            (M::PlayoutStalls, "streams: stalls of the player after which playback continued", ""),
             (M::PlayoutStall, "streams: time of these stalls", ""),
             (M::FramesPlayed, "streams: frames played", ""),
-            (M::FramesMissed, "streams: frames that were not there at their time", ""),
-            (M::JumpResponse, "streams: mean time from a move of the play point until play goes on", ""),
+            (M::FramesMissed, "streams: frames that had not arrived at their playout time", ""),
+            (
+                M::JumpResponse,
+                "streams: mean time from a move of the play point until playback continues",
+                "",
+            ),
             (M::MediaRate, "streams: mean rate of the media played", ""),
             (M::MediaRateChanges, "streams: changes of the rate by the source", ""),
-            (M::LossRatio, "messages that did not arrive whole, of those made", "loss rate"),
+            (M::LossRatio, "messages not delivered completely, of those generated", "loss rate"),
             (
                 M::Jitter,
                 "interarrival jitter at the end (RFC 3550 section 6.4.1). Empty with fewer than two messages",
                 "",
             ),
-            (M::Reordered, "datagrams that arrived behind one sent after them", ""),
+            (M::Reordered, "datagrams that arrived after one sent later", ""),
             (M::PacketsLate, "data packets that arrived after their deadline", "packets of no use"),
             (
                 M::LateSpan,
@@ -222,24 +232,24 @@ const GROUPS: &[Group] = &[
             (M::PacketsValid, "data packets that arrived before their deadline, or have none", ""),
             (
                 M::UnneededRatio,
-                "data packets late or repeated without need, of all that arrived",
+                "data packets late or retransmitted without need, of all that arrived",
                 "useless traffic of the lifetime study",
             ),
             (
                 M::UnitsInTime,
-                "application data units whole and in time, of all made",
+                "application data units complete and in time, of all generated",
                 "ADUs delivered in time",
             ),
         ],
     },
     Group {
         title: "Protocols with counters of their own",
-        scope: "flows of the protocol that is named",
+        scope: "flows of the named protocol",
         empty: "other protocols",
         entries: &[
             (
                 M::PacketsReportedLost,
-                "DCCP, TFRC, RTP: data packets that acknowledgements or reports call lost",
+                "DCCP, TFRC, RTP: data packets reported lost by acknowledgements or reports",
                 "",
             ),
             (M::LossEvents, "TFRC: loss events at the receiver (RFC 5348 section 5)", ""),
@@ -254,7 +264,7 @@ const GROUPS: &[Group] = &[
                 "ATP: units given up before sending because they could not arrive in time",
                 "",
             ),
-            (M::UnitsExpired, "ATP: units whose lifetime ended in its buffer or on the way", ""),
+            (M::UnitsExpired, "ATP: units whose lifetime ended in the sender's buffer or in the network", ""),
             (M::MessagesAbandoned, "SCTP: messages given up before delivery (RFC 3758)", ""),
             (M::DuplicatesReceived, "SCTP, DCCP, RTP: chunks or packets that arrived a second time", ""),
             (M::Heartbeats, "SCTP: heartbeats of both ends (RFC 9260 section 8.3)", ""),
@@ -278,7 +288,7 @@ const GROUPS: &[Group] = &[
             (M::BilledRadio, "bytes counted at the radio side, less that discount", ""),
             (
                 M::BilledResent,
-                "bytes of data there that the transport had sent before, without the discount",
+                "bytes of retransmitted data there, without the discount",
                 "overcharge by retransmissions",
             ),
         ],
@@ -293,21 +303,21 @@ const GROUPS: &[Group] = &[
                 "radio blocks on the air of the mobile's bearer, both directions, all purposes",
                 "",
             ),
-            (M::RadioBlocksRepeated, "radio blocks of data that had been sent before", ""),
+            (M::RadioBlocksRepeated, "retransmitted radio blocks of data", ""),
             (
                 M::RadioBlocksIdle,
-                "of them, those sent because nothing else could be",
+                "retransmitted radio blocks sent because no other block was available",
                 "idle or preventive retransmission",
             ),
             (M::RadioBlocksDuplicate, "radio blocks with nothing new for their receiver", ""),
             (M::RadioBlocksDummy, "radio blocks without data that keep a TBF", ""),
-            (M::RadioDecodedForNothing, "downlink radio blocks that the mobile decoded for nothing", ""),
+            (M::RadioDecodedForNothing, "downlink radio blocks that the mobile decoded without need", ""),
             (M::RadioSignalling, "messages of set-up of TBFs and of changes of cell", ""),
             (M::TbfSetups, "TBFs set up", ""),
             (M::TbfsLost, "TBFs lost", ""),
             (M::RlcReports, "RLC reports sent", ""),
-            (M::RlcStalls, "times that an RLC window closed with data waiting", "RLC stalls"),
-            (M::RlcStalled, "time in which it was closed", ""),
+            (M::RlcStalls, "closures of an RLC window while data waited", "RLC stalls"),
+            (M::RlcStalled, "time in which the RLC window was closed", ""),
             (
                 M::RlcRepair,
                 "from the first report of a missing block, or its first loss, to its arrival: mean",
@@ -316,9 +326,9 @@ const GROUPS: &[Group] = &[
             (M::RadioSlotTime, "timeslots times seconds assigned to the mobile, both directions", ""),
             (M::RadioBlocksPerKilobyte, "radio blocks for each kilobyte of packets delivered", ""),
             (M::LlcDuplicates, "LLC frames that arrived twice", ""),
-            (M::LlcRepeated, "LLC frames that acknowledged LLC sent again", ""),
-            (M::LlcRepeatedOctets, "their octets", ""),
-            (M::PacketsFlushed, "packets lost with a cell", ""),
+            (M::LlcRepeated, "LLC frames retransmitted by acknowledged LLC", ""),
+            (M::LlcRepeatedOctets, "octets of these LLC frames", ""),
+            (M::PacketsFlushed, "packets discarded at a change of cell", ""),
             (M::CellChanges, "changes of cell; of a circuit, losses of the connection", "reselections"),
             (
                 M::LlcGap,
@@ -328,12 +338,12 @@ const GROUPS: &[Group] = &[
             (M::RadioOctets, "octets of radio blocks on the air, both directions, all purposes", "radio use"),
             (
                 M::RadioOctetsUnbilled,
-                "of them, those of repeats, reports, signalling and dummy blocks",
+                "octets of radio blocks of retransmissions, reports, signalling and dummy blocks",
                 "undercharge",
             ),
             (M::BillGateway, "price of the packets that the gateway counts. Empty without `tariff`", ""),
             (M::BillRadio, "price of the packets delivered, with surcharges. Empty without `tariff`", ""),
-            (M::BillSurcharges, "of it, surcharges for repeats, changes of cell and allocations", ""),
+            (M::BillSurcharges, "surcharges in it for retransmissions, changes of cell and allocations", ""),
             (M::DisconnectionsHandover, "circuits: losses by failed handovers", "causes of disconnections"),
             (M::DisconnectionsAir, "circuits: losses by the air interface", "causes of disconnections"),
             (M::DisconnectionsRemote, "circuits: losses by the remote equipment", "causes of disconnections"),
@@ -351,9 +361,9 @@ const GROUPS: &[Group] = &[
         empty: "flows without one",
         entries: &[
             (M::FirewallEntries, "entries that connections of the flow opened", ""),
-            (M::FirewallExpired, "entries that a packet of their connection found expired", ""),
+            (M::FirewallExpired, "entries found expired by a packet of their connection", ""),
             (M::FirewallRefused, "packets discarded for lack of an entry", ""),
-            (M::FirewallResets, "of them, segments answered by a reset", ""),
+            (M::FirewallResets, "discarded segments answered by a reset", ""),
         ],
     },
     Group {
@@ -366,7 +376,7 @@ const GROUPS: &[Group] = &[
                 "bytes of a page or reply over its time: mean over the transfers",
                 "user throughput of the EGPRS study",
             ),
-            (M::RoundTrip, "mean way of a packet to its mobile and of one back", ""),
+            (M::RoundTrip, "mean delay of a packet to its mobile plus that of a packet from it", ""),
             (M::Erlang, "timeslots in use by packet data in a cell, on average", "load"),
             (M::ReselectionsPerTransfer, "changes of cell in a transfer, on average", ""),
             (M::TimeoutsAfterFirst, "spurious timeouts for each first change of cell of a transfer", ""),

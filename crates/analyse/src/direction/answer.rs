@@ -168,7 +168,7 @@ impl Direction {
             if left >= right || right > near + 1 || near - left.min(near) > FAR {
                 continue;
             }
-            //= RFC 2883 section 4: the first block is a duplicate if it lies below the acknowledgement, or inside the second
+            //= RFC 2883 section 4: the first block is a duplicate if it is below the acknowledgement, or inside the second
             let inside = |b: &(u32, u32)| {
                 let (l, r) = as_offsets(b);
                 l <= left && right <= r && (l, r) != (left, right)

@@ -46,12 +46,13 @@ impl FaultKind {
                 "a fast retransmit after fewer than three duplicates (RFC 5681 section 3.2)"
             }
             FaultKind::DuplicatesClock => {
-                "duplicate acknowledgements after a timeout let out old segments (RFC 6582 section 4)"
+                "duplicate acknowledgements after a timeout triggered retransmissions of old segments (RFC 6582 \
+                 section 4)"
             }
             FaultKind::ResendsOutstanding => {
-                "a timeout resent several segments at once (RFC 5681 section 3.1 allows one)"
+                "a timeout retransmitted several segments at once (RFC 5681 section 3.1 allows one)"
             }
-            FaultKind::ResendsAcknowledged => "a segment was sent again after it had been acknowledged",
+            FaultKind::ResendsAcknowledged => "a segment was retransmitted after it had been acknowledged",
         }
     }
 }

@@ -28,15 +28,17 @@ impl IdleCause {
     pub const fn evidence(self) -> &'static str {
         match self {
             IdleCause::Application => "nothing was outstanding and the window was open",
-            IdleCause::Closed => "the receiver offered no window at all",
-            IdleCause::Receiver => "no segment fitted into the window that was offered",
-            IdleCause::Congestion => "data were outstanding and the window offered was open",
+            IdleCause::Closed => "the receiver advertised a window of 0",
+            IdleCause::Receiver => "no segment fitted into the advertised window",
+            IdleCause::Congestion => "data were outstanding and the advertised window was open",
             IdleCause::Timer => "the next segment was one that only a timer sends",
             IdleCause::Lost => {
-                "the sender's numbers, or a gap in its sequence, show that packets before the next one never came here"
+                "the sender's IP identifiers, or a gap in its sequence numbers, show that packets before the next one \
+                 were lost before the capture point"
             }
             IdleCause::Unknown => {
-                "all that had passed was acknowledged; what the sender sent, heard and waited for is not seen from here"
+                "all data that had passed were acknowledged; the capture does not show what the sender sent, received \
+                 and waited for"
             }
         }
     }

@@ -13,19 +13,19 @@ pub type Change = fn(&[Observation], u64) -> Vec<Changed>;
 /// Cause named in the first sentence of a diagnosis.
 pub fn headline(what: &str) -> &'static str {
     const WORDS: [(&str, &str); 14] = [
-        ("the timer expired though nothing", "spurious"),
+        ("the timer expired although nothing", "spurious"),
         ("after losses that no faster", "genuine"),
-        ("of which the capture does not tell", "timer"),
+        ("of which the capture does not show", "timer"),
         ("a delay spike, not a loss", "silence"),
         ("the path was down", "outage"),
-        ("tail loss probe let", "probe"),
-        ("its window was closed", "closed"),
+        ("tail loss probe restarted", "probe"),
+        ("window was closed", "closed"),
         ("receiver's window was full", "receiver"),
         ("the application had nothing", "application"),
-        ("were lost before they came", "lost"),
+        ("were lost before it", "lost"),
         ("no known cause", "unknown"),
-        ("is not seen at this place", "unknown"),
-        ("data waited their turn", "path"),
+        ("is not visible there", "unknown"),
+        ("data waited in a queue", "path"),
         ("No connection", "none"),
     ];
     WORDS.iter().find(|(part, _)| what.contains(part)).map_or("path", |(_, name)| name)

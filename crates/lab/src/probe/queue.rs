@@ -14,12 +14,12 @@ use std::collections::BTreeMap;
 /// Name and definition of each probe.
 pub(super) const PROBES: &[(&str, &str)] = &[
     ("startup_lost", "packets dropped at the slowest link of the flow's way until its first recovery ended"),
-    ("startup_peak_packets", "most packets that waited there until then"),
-    ("mean_queue_packets", "packets that waited there, mean over the time in which any came"),
-    ("stale_packets", "packets delivered by that link after the reader had taken in its last data"),
-    ("stale_bytes", "their bytes"),
-    ("stale_s", "how long they came"),
-    ("queued_at_stop_bytes", "bytes that waited there when the reader took in its last data"),
+    ("startup_peak_packets", "maximum number of packets that waited there until then"),
+    ("mean_queue_packets", "mean number of packets that waited there, over the time with arrivals"),
+    ("stale_packets", "packets delivered by that link after the flow's receiver had its last data"),
+    ("stale_bytes", "bytes of the stale packets"),
+    ("stale_s", "time from the first to the last stale packet"),
+    ("queued_at_stop_bytes", "bytes that waited there when the flow's receiver had its last data"),
     (
         "burst_after_change",
         "segments beyond two sent at one instant in the 5 s after the first change of state",

@@ -12,10 +12,10 @@ pub fn page(all: &[Reproduced], provenance: Vec<(String, String)>) -> Page {
     let mut sections = vec![Section {
         heading: "In short".to_owned(),
         text: format!(
-            "{}\n\nA value is inside if it is off by no more than 5 % (1 % for segments, 0.02 for ratios, 0.1 for counts \
-             below 2) or by what chance explains with the repetitions behind both means. A claim is an inequality, \
-             tested on the same weather for both sides: `<` asks for a difference that is significant at 5 %, `<=` \
-             compares the means.",
+            "{}\n\nA value is inside if it is off by no more than 5 % (1 % for segments, 0.02 for ratios, 0.1 for \
+             counts below 2) or by a difference that chance explains with the repetitions of both means. A claim is \
+             an inequality, tested on the same weather for both sides: `<` requires a difference that is significant \
+             at 5 %, `<=` compares the means.",
             short(&t)
         ),
         items: Vec::new(),
@@ -94,8 +94,8 @@ pub fn about(kernels: &KernelComparison) -> String {
         n => format!("means of the first {n} repetitions of each"),
     };
     format!(
-        "Linux {} with its own defaults and CUBIC, in virtual time, on the same paths with the same data; {of}. Cells that \
-         differ in the study's senders alone share one kernel's run. TCPTimeouts counts a SYN that is sent again.",
+        "Linux {} with its own defaults and CUBIC, in virtual time, on the same paths with equal data; {of}. Cells \
+         that differ in the study's senders alone share one kernel's run. TCPTimeouts counts a retransmitted SYN.",
         kernels.release
     )
 }

@@ -70,7 +70,7 @@ const COLUMNS: &[(&str, &str, &str)] = &[
         "block_error_rate_up",
         "uplink RLC blocks that could not be decoded, of those sent. Empty without one",
     ),
-    ("cells", "entered", "mobiles that came in by a change of cell"),
+    ("cells", "entered", "mobiles that entered by a change of cell"),
     (
         "cells",
         "voice_calls_offered",
@@ -88,7 +88,11 @@ const COLUMNS: &[(&str, &str, &str)] = &[
         "voice_preempted_down",
         "block periods in which a call held a timeslot and a TBF there had a downlink radio block to send",
     ),
-    ("cells", "voice_preempted_up", "the same for uplink radio blocks"),
+    (
+        "cells",
+        "voice_preempted_up",
+        "block periods in which a call held a timeslot and a TBF there had an uplink radio block to send",
+    ),
     (
         "cells",
         "tbf_requests_down",
@@ -101,7 +105,11 @@ const COLUMNS: &[(&str, &str, &str)] = &[
         "requests that found a full timeslot at each position and were queued, of all downlink requests; none is refused. \
          Empty without one, and for bearers",
     ),
-    ("cells", "tbf_blocking_up", "the same for uplink TBFs"),
+    (
+        "cells",
+        "tbf_blocking_up",
+        "uplink requests that found a full timeslot at each position and were queued, of all uplink requests. Empty without one, and for bearers",
+    ),
     ("slots", "use_down", "share of block periods with a downlink radio block; 1 is busy all the time"),
     ("slots", "use_up", "share of block periods with an uplink radio block"),
     ("slots", "rlc_octets_down", "downlink RLC octets delivered. Empty for a bearer"),

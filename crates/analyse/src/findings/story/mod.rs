@@ -100,7 +100,7 @@ fn sure(flow: &Flow, direction: &FlowDirection, cost: Cost, span: Span) -> Strin
     let all = direction.retransmissions.len() as u64;
     let judged = all - direction.count(Need::Unknown);
     let verdicts = match (all, judged) {
-        (0, _) => "nothing was sent again".to_owned(),
+        (0, _) => "nothing was retransmitted".to_owned(),
         (1, 1) => "the one retransmission is judged with evidence".to_owned(),
         (n, j) if n == j => format!("each of {} is judged with evidence", count(n, "retransmission")),
         (n, j) => format!(
