@@ -45,7 +45,7 @@ pub enum ConnectionFault {
     #[error("cannot be reached at {0}: {1}")]
     Unreachable(SocketAddr, io::Error),
     /// Another program listens at the address.
-    #[error("what listens at {0} is no williwaw agent")]
+    #[error("the program that listens at {0} is not a williwaw agent")]
     Stranger(SocketAddr),
     /// Different protocol version.
     #[error(
@@ -56,7 +56,7 @@ pub enum ConnectionFault {
     #[error("has another token: copy the token file of one to the other")]
     Token,
     /// The handshake was not completed with the keys that it began with: a replay, or a damaged connection.
-    #[error("did not prove that it has the token: the handshake was replayed or damaged on the way")]
+    #[error("did not prove that it has the token: the handshake was replayed or corrupted")]
     Unproven,
     /// The handshake exceeded its deadline.
     #[error("did not complete the handshake within {} s", HANDSHAKE.as_secs())]
@@ -412,7 +412,9 @@ impl ControlReceiver {
             let number = tunnel::number(0, self.next);
             self.next += 1;
             let n = self.keys.0.read_message(number, &self.frame, &mut self.clear);
-            let n = n.map_err(|_| ConnectionFault::Nonsense("what its key does not fit".to_owned()))?;
+            let n = n.map_err(|_| {
+                ConnectionFault::Nonsense("a message that its key does not authenticate".to_owned())
+            })?;
             let clear = self.clear.get(..n).unwrap_or_default();
             if let Some(whole) =
                 self.pieces.add(clear).map_err(|e| ConnectionFault::Nonsense(e.to_string()))?

@@ -85,7 +85,7 @@ pub enum ListError {
     #[error("agent.{0}.address: {1}")]
     Address(String, #[source] AddressError),
     /// The agent has no token file.
-    #[error("agent.{0}: no token-file, neither here nor above")]
+    #[error("agent.{0}: no token-file, neither in its table nor above")]
     NoToken(String),
     /// The agent neither provides nodes nor carries the path.
     #[error(

@@ -61,7 +61,7 @@ impl RemotePath {
                 None => {}
             }
         }
-        Err(peer.fault(format!("has not said within {BEGINNING} whether it can carry the path")))
+        Err(peer.fault(format!("has not confirmed the path within {BEGINNING}")))
     }
 
     /// Plays the repetition `order`; `piece` receives results by kind; the last results are returned.

@@ -96,7 +96,7 @@ impl Pcap {
         if kept > self.largest {
             let what = || format!("a record of {kept} bytes, more than one can have");
             state.notices.add(NoticeKind::Damaged, offset, what);
-            let what = || "where the next record begins is not known; what follows was not read".into();
+            let what = || "the start of the next record is unknown; the rest was not read".into();
             state.notices.add(NoticeKind::Stopped, offset, what);
             return Ok(None);
         }

@@ -141,7 +141,7 @@ impl Pcapng {
             kind::INTERFACE => {
                 let offset = state.buffer.offset();
                 if state.interfaces.len() == INTERFACES {
-                    let what = || format!("more than {INTERFACES} interfaces; what follows was not read");
+                    let what = || format!("more than {INTERFACES} interfaces; the rest was not read");
                     state.notices.add(NoticeKind::Stopped, offset, what);
                     return Ok(Block::End);
                 }
@@ -259,7 +259,7 @@ impl Pcapng {
                 return Ok(true);
             }
             if ended {
-                let what = || "no further block can be found; what follows was not read".into();
+                let what = || "no further block can be found; the rest was not read".into();
                 state.notices.add(NoticeKind::Stopped, from, what);
                 return Ok(false);
             }

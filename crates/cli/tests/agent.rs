@@ -180,7 +180,7 @@ fn an_agent_that_is_not_to_be_had() {
     assert!(code == Some(2) && said.contains("64 hexadecimal digits"), "{said}");
     // Clients with another protocol or another version.
     for (greeting, words) in [
-        ("SSH-2.0-OpenSSH_9.2\r\n", "is no williwaw agent"),
+        ("SSH-2.0-OpenSSH_9.2\r\n", "is not a williwaw agent"),
         ("williwaw-agent\0\u{7}", "version 7 of the protocol"),
     ] {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -242,7 +242,10 @@ fn triggers_are_called_where_the_path_is() {
     let there = call(path, &["trigger", "mobility.far"]);
     assert_eq!(there.status.code(), Some(0), "{}", told(&there));
     for other in [&house.controller, &house.hosts[2]] {
-        assert!(told(&call(other, &["trigger", "mobility.far"])).contains("no emulation is running here"));
+        assert!(
+            told(&call(other, &["trigger", "mobility.far"]))
+                .contains("no emulation is running on this machine")
+        );
     }
     let ended = run.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(0), "{}", told(&ended));

@@ -234,7 +234,7 @@ fn who_does_not_come_to_an_end_is_worse_and_that_is_said() {
     let set = ["--set", "flow.download.transport.tcp.spurious=none", "--no-worse"];
     let ended = desk.run(&[&cut[..], &set[..]].concat());
     assert_eq!(ended.code, 1, "{}", ended.out);
-    assert!(ended.out.contains("In 5 repetitions only small.toml gave the download time"), "{}", ended.out);
+    assert!(ended.out.contains("In 5 repetitions only small.toml has a value of download time"), "{}", ended.out);
     // A grid over the gate does not claim equal weather either.
     let lasts = "[grid]\n\"hop.radio.gate.reselection.lasts\" = [\"1 s\", \"uniform(3 s, 15 s)\"]";
     desk.write("gates.toml", &common::SMALL.replace("[grid]", lasts));
@@ -255,7 +255,7 @@ fn the_page_shows_where_they_are_furthest_apart() {
     assert_eq!(ended.code, 0, "{}", ended.err);
     let page = desk.read("c.html");
     assert!(page.matches("<svg").count() >= 2);
-    assert!(page.contains("spurious = eifel beside spurious = none"));
+    assert!(page.contains("spurious = eifel compared with spurious = none"));
     let nowhere = desk.run(&[DETECTORS, &["--report", "no/such/folder/c.html"]].concat());
     assert_ne!(nowhere.code, 0);
     assert_eq!(nowhere.out, "");
@@ -446,7 +446,7 @@ fn kernels_carry_the_same_workload() {
     let carriers: Vec<&str> = carriers.iter().map(String::as_str).collect();
     let args = among("units_in_time", &carriers, &["--reps", "2", "--json"]);
     let ended = desk.run(&args.iter().map(String::as_str).collect::<Vec<_>>());
-    if ended.err.contains("does not speak DCCP") {
+    if ended.err.contains("does not support DCCP") {
         return eprintln!("skipped: {}", ended.err);
     }
     assert_eq!(ended.code, 0, "{}", ended.err);

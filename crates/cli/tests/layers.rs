@@ -96,7 +96,7 @@ fn a_reselection_in_virtual_time_lies_under_its_timeouts() {
             text.split_whitespace()
                 .collect::<Vec<_>>()
                 .join(" ")
-                .contains("fall together with `radio.reselection`"),
+                .contains("coincide with `radio.reselection`"),
             "{text}"
         );
     }
@@ -205,7 +205,7 @@ fn what_is_wrong_with_a_file_of_events_has_its_line() {
         assert!(out.err.contains(word) && out.err.contains("help:"), "{file}: {}", out.err);
     }
     let out = desk.run(&["analyse", "c.pcapng", "--layers", "none.csv"]);
-    assert!(out.out.contains("none of the events lies within the time of this connection"), "{}", out.out);
+    assert!(out.out.contains("none of the events is within the time of this connection"), "{}", out.out);
 }
 
 /// The capture of a bearer's radio blocks is a layer of its own: TBFs, repeats and pauses lie under the timeouts, and the

@@ -49,7 +49,7 @@ fn what_is_no_kernel_for_virtual_time_is_refused() {
     let run = |kernel: &str| williwaw(folder.path(), &["run", file, "--no-out", "--linux", kernel]);
     refused(&run("nosuch"), 3, "there is no kernel `nosuch`");
     if Command::new("cc").arg("--version").output().is_err() {
-        return eprintln!("skipped: no C compiler for what runs in a guest");
+        return eprintln!("skipped: no C compiler for the program of a guest");
     }
     std::fs::write(folder.path().join("text"), "no program").unwrap();
     refused(&run(folder.path().join("text").to_str().unwrap()), 2, "is no kernel for User-Mode Linux");

@@ -150,7 +150,7 @@ fn what_a_capture_cannot_tell_is_said() {
     let capture = "field/rep0.server.pcapng";
     refused(&["compare", capture, capture], "both sides are captures");
     refused(&["compare", "made", capture, "--set-b", "run.seed=2"], "is a capture; --set cannot change it");
-    refused(&["compare", "small.toml", capture], "does not say which cell of the grid");
+    refused(&["compare", "small.toml", capture], "does not identify a cell of the grid");
     refused(&["compare", "-", capture], "stdin can be read only once");
     let web = common::SMALL.replace("bulk = { bytes = \"50 KiB\" }", "request-reply = { requests = 3 }");
     desk.write("other.toml", &web);

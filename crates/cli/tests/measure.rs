@@ -66,7 +66,7 @@ fn a_client_measures_and_keeps_it() {
     // A wrong token, no test requested, an existing results file: one error each.
     for (more, code, word) in [
         (&["--token", "sword", "--echo"][..], 3, "the token is wrong"),
-        (&["--echo"], 3, "asks for a token"),
+        (&["--echo"], 3, "requires a token"),
         (&["--token", "word"], 2, "nothing to measure"),
         (&["--token", "word", "--bulk", "up", "--bytes", "0 B"], 2, "at least 1 B"),
         (&["--token", "word", "--bulk", "up", "--seconds", "0 s"], 2, "longer than nothing"),

@@ -166,7 +166,7 @@ fn events_and_series_are_written_on_request() {
     assert!(known.contains("\"cwnd_bytes\"") && known.contains("\"queue_packets\""), "{known:?}");
     let refused = desk.run(&["run", "small.toml", "--out", "other", "--events=5"]);
     assert_eq!(refused.code, 2);
-    assert!(refused.err.contains("--events asks for repetition 5, but the run has 5"), "{}", refused.err);
+    assert!(refused.err.contains("--events requests repetition 5, but the run has 5"), "{}", refused.err);
 }
 
 /// Names of the columns and the rows of a Parquet file, each value as it is printed.
@@ -192,7 +192,7 @@ fn captions_speak_of_what_is_drawn() {
     // With losses, the caption names their place.
     let lossy = "hop.radio.queue={ drop-tail = { limit = \"1 packet\" } }";
     let ended = desk.run(&["plot", "datagrams.toml", "--set", "hop.radio.rate=100 kbit/s", "--set", lossy]);
-    assert!(ended.out.contains("were lost on the way, at radio.down"), "{}{}", ended.out, ended.err);
+    assert!(ended.out.contains("were lost, at radio.down"), "{}{}", ended.out, ended.err);
 }
 
 /// Assumptions are stated (ME-03), time and data sent are shown by default (ME-02), the receiver's trace can be drawn
@@ -203,7 +203,7 @@ fn assumptions_costs_and_parameters_are_told() {
     desk.write("one.toml", &format!("{PATH}{}", DOWNLOAD.replace("20 kB", "200 kB")));
     let ended = desk.run(&["check", "one.toml"]);
     assert!(
-        ended.out.contains("one long flow") && ended.out.contains("no traffic the other way"),
+        ended.out.contains("one long flow") && ended.out.contains("no traffic in the reverse direction"),
         "{}",
         ended.out
     );

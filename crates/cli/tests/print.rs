@@ -87,7 +87,7 @@ fn a_capture_without_fates_tells_no_losses() {
     assert_eq!(done.status.code(), Some(2));
     assert!(done.stdout.is_empty());
     let told = String::from_utf8_lossy(&done.stderr);
-    assert!(told.contains("does not tell the fate of its packets"), "{told}");
+    assert!(told.contains("does not record the fate of its packets"), "{told}");
 }
 
 /// The fields of the Lua file in Wireshark equal the comments.

@@ -91,7 +91,7 @@ fn a_finished_run_takes_more_repetitions() {
     for verb in ["run", "emulate"] {
         let fewer = desk.run(&[verb, "--resume", "runs/small", "--reps", "5"]);
         assert_eq!(fewer.code, 2);
-        assert!(fewer.err.contains("holds up to 9 repetitions"), "{}", fewer.err);
+        assert!(fewer.err.contains("has up to 9 repetitions"), "{}", fewer.err);
     }
     assert_eq!(read("runs/small"), read("whole"));
     let other = desk.run(&["run", "--resume", "whole", "--seed", "2"]);

@@ -180,7 +180,7 @@ fn a_report_opens_from_disk_and_draws_a_bounded_number_of_pictures() {
     assert!(ended.err.contains("report: r/report.html"), "{}", ended.err);
     let page = desk.read("r/report.html");
     assert_eq!(page.matches("<figure class=\"picture\"").count(), 4);
-    assert!(page.contains("What came out") && !page.contains("src=\"http"));
+    assert!(page.contains(">Results<") && !page.contains("src=\"http"));
 }
 
 #[test]

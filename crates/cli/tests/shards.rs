@@ -101,7 +101,7 @@ fn a_shard_continues_as_that_shard() {
     assert_eq!(desk.run(&["run", "--resume", "runs/small.2-of-2", "--reps", "6"]).code, 0);
     let other = desk.run(&["run", "--resume", "runs/small.1-of-2", "--shard", "2/2"]);
     assert_eq!(other.code, 2);
-    assert!(other.err.contains("holds shard 1/2, and the command asks for shard 2/2"), "{}", other.err);
+    assert!(other.err.contains("has shard 1/2, and the command requests shard 2/2"), "{}", other.err);
     assert_eq!(desk.run(&["run", "small.toml", "--reps", "6", "--out", "whole"]).code, 0);
     let merged = desk.run(&["merge", "runs/small.1-of-2", "runs/small.2-of-2", "--out", "merged"]);
     assert_eq!(merged.code, 0, "{}", merged.err);

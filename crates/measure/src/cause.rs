@@ -69,7 +69,7 @@ impl Cause {
     pub const fn words(self) -> &'static str {
         match self {
             Cause::Unknown => "cause unknown",
-            Cause::Path => "nothing came back: air interface, change of cell or network",
+            Cause::Path => "no response: air interface, change of cell or network",
             Cause::LocalLink => "this machine's link is down",
             Cause::InterfaceChange => "the route moved to another interface",
             Cause::AddressChange => "this machine's address changed",

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientFault {
     /// The peer is another program.
-    #[error("what answers there is no `williwaw measure server`: {0}")]
+    #[error("the program that answers is not a `williwaw measure server`: {0}")]
     Stranger(Malformed),
     /// The server uses another protocol version.
     #[error("the server uses version {0} of the protocol, this client version {VERSION}")]

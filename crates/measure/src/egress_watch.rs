@@ -26,7 +26,7 @@ const MOST: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct EgressWatch {
     clock: Clock,
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux is asked"))]
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux is queried"))]
     server: IpAddr,
     /// Each state with its start; `None`: no route.
     history: Mutex<VecDeque<(Time, Option<Egress>)>>,
@@ -90,7 +90,7 @@ impl EgressWatch {
         }
     }
 
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux is asked"))]
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux is queried"))]
     fn note(&self, egress: Option<Egress>) {
         let t = self.clock.now();
         let mut history = self.history();

@@ -159,7 +159,7 @@ pub enum Malformed {
     #[error("a message of {0} bytes is too long")]
     Long(u32),
     /// The body does not match its kind.
-    #[error("a message of kind {0} does not hold what it should")]
+    #[error("a message of kind {0} has invalid contents")]
     Body(u8),
 }
 

@@ -259,7 +259,7 @@ impl ServerProtocol {
                     let text = format!("this server uses version {VERSION}, the client version {version}");
                     self.refuse(Refusal::Version, text);
                 } else if self.rules.token.as_ref().is_some_and(|ours| !same(ours, &token)) {
-                    let text = if token.is_empty() { "it asks for a token" } else { "the token is wrong" };
+                    let text = if token.is_empty() { "it requires a token" } else { "the token is wrong" };
                     self.refuse(Refusal::Token, text.to_owned());
                 } else if let Some(text) = self.crowded() {
                     self.refuse(Refusal::Busy, text);

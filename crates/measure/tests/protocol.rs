@@ -134,7 +134,7 @@ fn refusal(rules: ServerLimits, token: &str, job: Job) -> ClientFault {
 #[test]
 fn who_may_not_is_told_why() {
     let locked = || ServerLimits { token: Some("open sesame".into()), ..ServerLimits::default() };
-    for (token, word) in [("", "asks for a token"), ("open barley", "wrong"), ("open sesame!", "wrong")] {
+    for (token, word) in [("", "requires a token"), ("open barley", "wrong"), ("open sesame!", "wrong")] {
         match refusal(locked(), token, Job::Probes) {
             ClientFault::Refused { why: Refusal::Token, text } => assert!(text.contains(word), "{text}"),
             other => panic!("{other}"),

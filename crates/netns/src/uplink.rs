@@ -181,5 +181,5 @@ fn helper_output(helper: Helper, mut output: File) -> String {
     let _ = output.rewind().and_then(|()| output.read_to_end(&mut text));
     let text = String::from_utf8_lossy(&text);
     let mut lines = text.lines().filter(|line| !line.trim().is_empty() && !line.contains("syslog"));
-    format!("{} says: {}", helper.name(), lines.next_back().unwrap_or("nothing"))
+    format!("{} reports: {}", helper.name(), lines.next_back().unwrap_or("nothing"))
 }

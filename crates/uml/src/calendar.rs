@@ -101,7 +101,7 @@ impl fmt::Display for CalendarFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CalendarFault::Unknown(op) => write!(f, "message {op} of the calendar does not exist"),
-            CalendarFault::Misplaced(op) => write!(f, "message {op:?} of the calendar came out of turn"),
+            CalendarFault::Misplaced(op) => write!(f, "message {op:?} of the calendar arrived out of turn"),
             CalendarFault::Unasked(seq) => {
                 write!(f, "it answers message {seq} of the calendar, which was not sent")
             }

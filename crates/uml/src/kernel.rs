@@ -322,8 +322,8 @@ pub fn guest_programs(cache: &Path) -> Result<(PathBuf, PathBuf), Error> {
                 cc.arg(name);
             }
         }
-        step("compiling what runs in a guest", &mut cc, &place.join("log"))?;
-        fs::rename(place.join("made"), to).map_err(Error::of("keeping what runs in a guest"))?;
+        step("compiling the program of a guest", &mut cc, &place.join("log"))?;
+        fs::rename(place.join("made"), to).map_err(Error::of("storing the program of a guest"))?;
         let _ = fs::remove_dir_all(&place);
     }
     Ok((init, seed))
@@ -365,7 +365,7 @@ pub fn has_dccp(kernel: &Path) -> Result<(), Error> {
         return Ok(());
     }
     Err(asked(
-        format!("the kernel `{shown}` does not speak DCCP"),
+        format!("the kernel `{shown}` does not support DCCP"),
         "build it again: williwaw linux build; in a build of your own, CONFIG_IP_DCCP=y and CONFIG_IP_DCCP_CCID3=y (up to Linux 6.15)",
     ))
 }

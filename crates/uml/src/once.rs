@@ -327,7 +327,7 @@ fn check(flow: &Flow, linux: &Linux, side: usize) -> Result<(), Error> {
         let what = format!("flow `{}` reads at a pace of its own, and not from a socket of TCP", flow.name);
         return refused(
             what,
-            "of SCTP and Multipath TCP whatever comes is read at once; leave `read-rate` and `read-pause` out, or `protocol`",
+            "data of SCTP and Multipath TCP are read at once; leave `read-rate` and `read-pause` out, or `protocol`",
         );
     }
     Ok(())

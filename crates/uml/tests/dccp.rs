@@ -15,7 +15,7 @@ fn speakers() -> Option<Kernels> {
     let cache = common::variable("XDG_CACHE_HOME");
     let cache = cache.or_else(|| Some(common::variable("HOME")?.join(".cache")))?.join("williwaw");
     let named = kernel::place(&cache, "dccp");
-    let (init, chance) = kernel::guest_programs(&cache).expect("what runs in a guest");
+    let (init, chance) = kernel::guest_programs(&cache).expect("the program of a guest");
     let own = Kernels {
         kernel: named,
         named: cache.join("kernels"),

@@ -173,9 +173,9 @@ mod good {
     }
 
     const CASES: &[(&str, &str)] = &[
-        ("exits", "it ended (exit status: 3) before it asked for the time\n  | Kernel panic"),
-        ("silent", "it did not ask for the time within 700ms"),
-        ("rude", "message Wait of the calendar came out of turn"),
+        ("exits", "it ended (exit status: 3) before it requested the time\n  | Kernel panic"),
+        ("silent", "it did not request the time within 700ms"),
+        ("rude", "message Wait of the calendar arrived out of turn"),
         ("spins", "it has neither waited nor sent anything for 700ms"),
         ("dies", "it ended in the middle (exit status: 0)"),
         ("crashes", "it ended in the middle (signal: 6"),

@@ -56,7 +56,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     if let Some(lost) = netns::user::gain_rights()? {
         console.note(&format!("without root, in a user namespace: there is no {lost}"));
     }
-    let stop = interrupt::watch_saying(console, "stopping; once more to stop at once");
+    let stop = interrupt::watch_saying(console, "stopping; press Ctrl-C again to stop at once");
     let around = Surroundings {
         variables: nesting::nested().variables(false),
         resolver: shell_link::resolver(None),

@@ -72,7 +72,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     }
     let missing: Vec<&str> = checks.iter().filter(|c| c.needed && !c.there).map(|c| c.what).collect();
     Err(Failure::machine(
-        format!("emulation is not possible here: {}", missing.join(", ")),
+        format!("emulation is not possible on this machine: {}", missing.join(", ")),
         "see the remedies above; `run` and `compare` in virtual time need none of this",
     ))
 }
@@ -112,7 +112,9 @@ fn tun(linked: bool) -> Check {
     let opened = std::fs::File::options().read(true).write(true).open("/dev/net/tun");
     let (there, found) = match opened {
         Ok(_) => (true, "/dev/net/tun can be opened".to_owned()),
-        Err(error) if linked => (false, format!("/dev/net/tun: {error}; pairs of Ethernet devices stand in")),
+        Err(error) if linked => {
+            (false, format!("/dev/net/tun: {error}; pairs of Ethernet devices replace it"))
+        }
         Err(error) => (false, format!("/dev/net/tun: {error}")),
     };
     Check {
@@ -136,7 +138,7 @@ fn namespaces() -> Check {
     } else if limited {
         "user.max_*_namespaces is 0".to_owned()
     } else {
-        "users may not make namespaces".to_owned()
+        "users may not create namespaces".to_owned()
     };
     Check {
         what: "namespaces",
@@ -158,10 +160,12 @@ fn rights() -> Check {
     command.args(["shell", "--link", "delay=1 ms", "--quiet", "--", "true"]);
     let tried = command.stdin(std::process::Stdio::null()).output();
     let (there, found) = match tried {
-        Ok(done) if done.status.success() => (true, "a link was made and a command ran behind it".to_owned()),
+        Ok(done) if done.status.success() => {
+            (true, "a link was created and a command ran over it".to_owned())
+        }
         Ok(done) => {
             let stderr = String::from_utf8_lossy(&done.stderr);
-            (false, stderr.lines().next().unwrap_or("it ended without a word").to_owned())
+            (false, stderr.lines().next().unwrap_or("it ended without a message").to_owned())
         }
         Err(error) => (false, error.to_string()),
     };

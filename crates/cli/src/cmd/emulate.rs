@@ -265,7 +265,8 @@ pub(crate) fn refuse(sweep: &Sweep, jobs: u16) -> Result<(), Failure> {
     if let Some(flow) = flows().find(|flow| own(flow, |p| *p == Protocol::Sctp)) {
         return Err(Failure::usage(
             format!("in real time the SCTP peer of the model of flow `{}` must be a program", flow.name),
-            "write `program` beside `protocol`, and \"sctp\" for the other end; `williwaw run` plays kernels in virtual time",
+            "add `program` to `protocol`, and \"sctp\" for the other end; `williwaw run` plays kernels in virtual \
+             time",
         ));
     }
     let talks = |flow: &&Flow| {
@@ -551,7 +552,7 @@ impl From<Error> for Failure {
             }
             Error::Wire { mend, .. } => mend,
             Error::Agent { .. } => {
-                "`williwaw agent` has to run there; its messages on its own host tell more"
+                "`williwaw agent` must run there; its messages on its own host have the details"
             }
             Error::Kernel(netns::Error::Helper(_)) => {
                 "install passt (it has pasta) or slirp4netns, or do without --uplink"

@@ -20,7 +20,7 @@ use std::io::Read as _;
     williwaw import --classes 3 --largest '1 MB' access.log > requests.toml\n  \
     ssh router tc -d qdisc script | williwaw import -\n\n\
     A recording names its columns in its first line: t_s, rate_bps (_kbps, _mbps), delay_ms (_s), loss (_percent),\n\
-    with _down or _up behind for one direction.")]
+    with the suffix _down or _up for one direction.")]
 pub(crate) struct Args {
     /// Print one JSON document: the scenario and notes on its translation
     #[arg(long)]

@@ -40,7 +40,7 @@ macro_rules! verbs {
         #[derive(Debug, Subcommand)]
         #[allow(clippy::large_enum_variant, reason = "there is one of them in a process")]
         pub(crate) enum Verb {
-            $(#[allow(missing_docs, reason = "its arguments say what it does")] $Verb($module::Args)),*
+            $(#[allow(missing_docs, reason = "its arguments define its task")] $Verb($module::Args)),*
         }
 
         impl Verb {

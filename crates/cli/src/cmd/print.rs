@@ -53,7 +53,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
         let all = retransmissions(&mut reader).map_err(|error| refused(&error))?;
         let all = all.ok_or_else(|| {
             Failure::usage(
-                format!("the capture `{name}` does not tell the fate of its packets"),
+                format!("the capture `{name}` does not record the fate of its packets"),
                 "give a capture that `run --pcap` or `emulate --captures` wrote of models; `williwaw analyse` \
                  judges any other, also of real kernels in virtual time",
             )

@@ -316,7 +316,7 @@ fn show(r: &Reproduced, console: &Console) -> Result<(), Failure> {
         console.data(&format!("  {} not tested: {} [{}]\n", claim.id, claim.text, claim.why))?;
     }
     if !r.readings.is_empty() {
-        console.data("  readings of what the paper leaves open; values inside, claims:\n")?;
+        console.data("  readings of points that the paper leaves open; values inside, claims:\n")?;
         for reading in &r.readings {
             let of = reading.measured.len();
             let chosen = if reading.chosen { " (chosen)" } else { "" };

@@ -79,9 +79,11 @@ fn checkout(here: &Path) -> Option<(PathBuf, String)> {
 fn build(here: &Path, console: &Console) -> Result<(), Failure> {
     let Some((root, profile)) = checkout(here) else {
         return Err(Failure::machine(
-            format!("the control tool is not installed: there is no `{PROGRAM}` beside this program"),
             format!(
-                "in a checkout: cargo build --release -p {PROGRAM}, and copy it beside `{}`",
+                "the control tool is not installed: there is no `{PROGRAM}` in the folder of this program"
+            ),
+            format!(
+                "in a checkout: cargo build --release -p {PROGRAM}, and copy it into the folder of `{}`",
                 here.display()
             ),
         ));

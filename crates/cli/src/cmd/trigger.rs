@@ -61,7 +61,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
         [one] => one,
         [] => {
             return Err(Failure::usage(
-                "no emulation is running here",
+                "no emulation is running on this machine",
                 "start one with `williwaw shell` or `williwaw emulate`",
             ));
         }
@@ -105,7 +105,7 @@ fn list(all: &[Running], json: bool, console: &Console) -> Result<(), Failure> {
         return console.document(&json!({ "schema": "williwaw-trigger/1", "running": runs }));
     }
     if all.is_empty() {
-        console.note("no emulation is running here");
+        console.note("no emulation is running on this machine");
     }
     let lines = |(one, answer): (&Running, Option<Answer>)| {
         let (names, cells, flows) = answer.map(|a| (a.names, a.cells, a.flows)).unwrap_or_default();

@@ -96,7 +96,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
     if let Some(seed) = args.seed {
         model.run.seed = seed;
     }
-    let stop = interrupt::watch_saying(console, "closing the wire; once more to end at once");
+    let stop = interrupt::watch_saying(console, "closing the wire; press Ctrl-C again to end at once");
     let calibration = Calibration::of_this_machine(!args.clock.no_realtime, args.clock.spin);
     console.note(&summary::calibrated(&calibration, "this machine"));
     let options = Options {
@@ -138,7 +138,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
         }
         if end.uncut > 0 {
             let text = format!(
-                "{}: {} frames larger than any on a wire could not be cut and are lost; switch off what joins them: \
+                "{}: {} frames larger than any on a wire could not be cut and are lost; switch off receive offloads: \
                  ethtool -K {} gro off lro off",
                 end.name, end.uncut, end.name
             );
@@ -168,7 +168,10 @@ fn link(args: &Args) -> Result<ShellLink, Failure> {
             ));
         };
         if args.speed.is_some() {
-            return Err(Failure::usage("--speed is for ends named here", "write `speed` into the scenario"));
+            return Err(Failure::usage(
+                "--speed is for ends named on the command line",
+                "write `speed` into the scenario",
+            ));
         }
         return shell_link::of_file(file, name, &|_, _, _| String::new(), set);
     };
@@ -190,8 +193,10 @@ fn link(args: &Args) -> Result<ShellLink, Failure> {
             let link = shell_link::of_file(file, name, &wires, set);
             match twice.take() {
                 Some(node) => Err(Failure::usage(
-                    format!("the scenario has a [[node]] `{node}` of its own, and its end is named here"),
-                    "write `wire = ...` at that [[node]], and name no ends here",
+                    format!(
+                        "the scenario has a [[node]] `{node}` of its own, and its end is named on the command line"
+                    ),
+                    "write `wire = ...` at that [[node]], and name no ends on the command line",
                 )),
                 None => link,
             }

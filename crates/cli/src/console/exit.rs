@@ -97,7 +97,7 @@ impl Failure {
     pub(crate) fn twice(output: &str, hop: &str) -> Failure {
         Failure::usage(
             format!("`{output}` plays a repetition again, and the program of hop `{hop}` is not run twice"),
-            "`williwaw emulate --captures` records while it plays, and `plot` draws what it recorded",
+            "`williwaw emulate --captures` records packets, and `plot` draws the recorded packets",
         )
     }
 

@@ -11,14 +11,14 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Handles SIGINT and SIGTERM; returns the flag that they set.
 pub(crate) fn watch(console: &Console) -> &'static AtomicBool {
-    watch_saying(console, "stopping; finished repetitions are kept; once more to stop at once")
+    watch_saying(console, "stopping; finished repetitions are kept; press Ctrl-C again to stop at once")
 }
 
 /// [`watch`] of a run that keeps its repetitions in a folder, or nothing.
 pub(crate) fn watch_run(console: &Console, kept: bool) -> &'static AtomicBool {
     match kept {
         true => watch(console),
-        false => watch_saying(console, "stopping; once more to stop at once"),
+        false => watch_saying(console, "stopping; press Ctrl-C again to stop at once"),
     }
 }
 

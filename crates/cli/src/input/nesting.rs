@@ -38,7 +38,7 @@ impl Names {
     pub(crate) fn with(&self, name: &str) -> Result<Names, Failure> {
         if self.level() >= LEVELS {
             return Err(Failure::usage(
-                format!("this command is already behind {LEVELS} links"),
+                format!("this command already runs over {LEVELS} nested links"),
                 "the address plan has no room for another",
             ));
         }

@@ -245,7 +245,7 @@ pub(crate) fn resolver(uplink: Option<u8>) -> String {
     if let Some(level) = uplink {
         netns::uplink::resolver(level)
     } else {
-        "# No resolver is behind this link. The names of its nodes are in /etc/hosts.\n".into()
+        "# This link has no resolver. The names of its nodes are in /etc/hosts.\n".into()
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn stream(
             Err(results::Error::Write(error)) => Err(error),
             Err(error) => {
                 unread = Some(error);
-                Err(io::Error::other("what belongs there cannot be read"))
+                Err(io::Error::other("its contents cannot be read"))
             }
         }
     });

@@ -53,7 +53,7 @@ pub(crate) fn latest(
     found.map(|(_, path)| path).ok_or_else(|| {
         Failure::usage(
             format!("there is no run of this scenario under `{RUNS}` to resume"),
-            "name its folder: --resume FOLDER; or begin anew without --resume",
+            "name its folder: --resume FOLDER; or start a new run without --resume",
         )
     })
 }

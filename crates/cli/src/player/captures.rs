@@ -88,7 +88,7 @@ impl RequestedOutputs {
         for (option, asked) in self.all() {
             if let Some(last) = asked.as_ref().and_then(Repetitions::last).filter(|last| *last >= repetitions)
             {
-                let message = format!("{option} asks for repetition {last}, but the run has {repetitions}");
+                let message = format!("{option} requests repetition {last}, but the run has {repetitions}");
                 let numbers = match repetitions {
                     1 => "its number is 0".to_owned(),
                     n => format!("they are numbered from 0 to {}", n - 1),

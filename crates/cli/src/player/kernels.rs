@@ -348,7 +348,7 @@ impl KernelPlayer {
                 text.push_str(&format!("\n  {of}{}: status 0 in {good} of {}", command.name, ends.len()));
                 let late = ends.iter().filter(|code| code.is_none()).count();
                 if late > 0 {
-                    text.push_str(&format!(", not done at the limit in {late}"));
+                    text.push_str(&format!(", not complete at the limit in {late}"));
                 }
             }
         }
@@ -420,8 +420,11 @@ pub(crate) fn try_out(kernel: &Path) -> Result<String, Failure> {
     let (one, other) = (run()?, run()?);
     let took = watch.seconds() / 2.0;
     let simulated = one.ran.flows.iter().find_map(|flow| flow.get(Metric::CompletionTime)).unwrap_or(0.0);
-    let same =
-        if one.capture == other.capture { "twice the same, byte for byte" } else { "not the same twice" };
+    let same = if one.capture == other.capture {
+        "equal in both runs, byte for byte"
+    } else {
+        "different in the two runs"
+    };
     Ok(format!("Linux {release}: {simulated:.1} s in {took:.2} s, {same}"))
 }
 
@@ -442,7 +445,7 @@ impl RepetitionPlayer for KernelPlayer {
             return Ok(None);
         }
         self.keep(cell, repetition, &outcome.commands).map_err(|error| Refused {
-            message: format!("what commands wrote cannot be kept: {error}"),
+            message: format!("the output of commands cannot be stored: {error}"),
             mend: String::new(),
             asked: false,
         })?;

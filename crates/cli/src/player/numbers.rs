@@ -75,7 +75,7 @@ fn of_file(file: &str, command: &Command, before: Mark) -> NumbersResult {
         return Err(format!("`{file}` was to hold its numbers, and there is no such file"));
     }
     if now == before {
-        return Err(format!("`{file}` is from before this repetition; the program has to write it anew"));
+        return Err(format!("`{file}` is from before this repetition; the program must rewrite it"));
     }
     let bytes = std::fs::read(file).map_err(|error| format!("`{file}` cannot be read: {error}"))?;
     numbers::of_file(&bytes, Metric::NAMES).map_err(|why| format!("`{file}` {why}"))

@@ -56,5 +56,5 @@ impl RemotePlayer {
 }
 
 fn nonsense(away: &RemotePath) -> Failure {
-    Error::Agent { name: away.name().to_owned(), why: "sent what cannot be read".to_owned() }.into()
+    Error::Agent { name: away.name().to_owned(), why: "sent an unreadable message".to_owned() }.into()
 }

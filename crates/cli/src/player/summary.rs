@@ -109,7 +109,7 @@ impl PlayedRep {
             let counted: Vec<String> =
                 names.iter().map(|name| format!("{name} {}", facts.counter(name) + other(name))).collect();
             let undone = if facts.undone() { "undone" } else { "nothing undone" };
-            text.push_str(&format!("\n  {}: the kernel says {}; {undone}", flow.name, counted.join(", ")));
+            text.push_str(&format!("\n  {}: the kernel reports {}; {undone}", flow.name, counted.join(", ")));
         }
         for facts in self.outcome.commands.iter().filter(|facts| !facts.serves) {
             let end = match &facts.ended.status {

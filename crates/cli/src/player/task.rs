@@ -111,7 +111,7 @@ impl Task {
         if self.version != VERSION {
             return Err(Failure::usage(
                 format!("this is williwaw {VERSION}, and the controller's is {}", self.version),
-                "install the same at both",
+                "install one version at both",
             ));
         }
         files::read_again(&self.name, &self.text, files, &self.overrides)

@@ -71,7 +71,7 @@ pub fn answer(line: &str, packet: &PacketArrival) -> Result<PacketFate, String> 
     }
     match fate {
         PacketFate::At(t) if t <= packet.at => {
-            Err(format!("it came at {}, and is delivered later than that", packet.at.as_nanos()))
+            Err(format!("it arrived at {}, and is delivered later than that", packet.at.as_nanos()))
         }
         PacketFate::At(t) if t == Time::NEVER => {
             Err("that is no time; `NUMBER lost` loses a packet".to_owned())

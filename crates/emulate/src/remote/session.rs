@@ -66,8 +66,7 @@ impl<'a> RemoteSession<'a> {
             if matches!(flow.transport, Transport::Ends(_)) {
                 let held = [flow.from, flow.to].into_iter().find(|node| ordered.holds(*node));
                 let Some(node) = held else { continue };
-                let why =
-                    format!("the two ends of flow `{}` are not alike, and are played here only", flow.name);
+                let why = format!("the two ends of flow `{}` differ, and run on this host only", flow.name);
                 return Err(Error::Agent { name: name(node), why });
             }
             for (node, role) in [(flow.from, Role::Active), (flow.to, Role::Passive)] {

@@ -45,7 +45,7 @@ impl ModemEventKind {
         match self {
             ModemEventKind::Answers => "the modem answers",
             ModemEventKind::Silent => "the modem does not answer",
-            ModemEventKind::Gone => "the modem is gone",
+            ModemEventKind::Gone => "the modem was removed",
             ModemEventKind::Refused => "command refused",
             ModemEventKind::Registered => "registered",
             ModemEventKind::CellChange => "change of cell",

@@ -124,8 +124,8 @@ impl Guest {
             Ok(Some(time)) => time,
             Ok(None) => {
                 let why = match child.try_wait() {
-                    Ok(Some(status)) => format!("it ended ({status}) before it asked for the time"),
-                    _ => format!("it did not ask for the time within {:?}", setup.patience),
+                    Ok(Some(status)) => format!("it ended ({status}) before it requested the time"),
+                    _ => format!("it did not request the time within {:?}", setup.patience),
                 };
                 sys::kill_group(child.id());
                 let _ = child.wait();

@@ -51,7 +51,7 @@ pub fn kernels() -> Option<Kernels> {
         eprintln!("skipped: no kernel for virtual time; `williwaw linux build` makes one");
         return None;
     }
-    let (init, chance) = kernel::guest_programs(&cache).expect("what runs in a guest");
+    let (init, chance) = kernel::guest_programs(&cache).expect("the program of a guest");
     let named = cache.join("kernels");
     let patience = Duration::from_secs(60);
     let folder = PathBuf::from("/");

@@ -45,11 +45,11 @@ pub(super) fn write(
     let _ = std::fs::remove_file(&part.0);
     let to = create(&part.0, 0o666)?;
     let application = format!("williwaw {VERSION}");
-    let stop = interrupt::watch_saying(console, "stopping; nothing of the copy is kept");
+    let stop = interrupt::watch_saying(console, "stopping; the copy is deleted");
     let mut to = Stoppable { to: BufWriter::with_capacity(1 << 20, to), stop };
     let tally = copy(&mut reader, &mut to, &mut mapping, &application);
     if stop.load(Ordering::Relaxed) {
-        let text = "interrupted: nothing of the copy is kept".to_owned();
+        let text = "interrupted: the copy is deleted".to_owned();
         return Err(Failure { end: ExitStatus::Interrupted, why: CliError::Sentence(text, String::new()) });
     }
     let tally = tally.map_err(|error| Failure::write(out, &error))?;

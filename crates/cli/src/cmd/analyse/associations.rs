@@ -31,7 +31,7 @@ pub(super) fn story(read: &Read) -> Vec<String> {
         n => format!("Of {n} SCTP associations the largest, {number},"),
     };
     let mut what = format!(
-        "{which} carried {} in {span:.2} s{rate}: {} of {} sent again",
+        "{which} carried {} in {span:.2} s{rate}: {} of {} retransmitted",
         bytes(direction.acknowledged_bytes),
         direction.resent,
         count(direction.chunks, "chunk"),

@@ -56,7 +56,8 @@ pub(super) fn story(read: &Read) -> Vec<String> {
         }
         _ => what.push_str(", without a silence of a second."),
     }
-    let mut sure = "What was lost or sent again inside is encrypted or unknown to the capture.".to_owned();
+    let mut sure =
+        "Losses and retransmissions of the payload are encrypted or not visible in the capture.".to_owned();
     if let Some(spin) = spinning(flow) {
         sure += &format!(
             " Its spin bit gives round trips of {:.0} ms in the median, {:.0} ms minimum and {:.0} ms maximum.",
@@ -65,7 +66,7 @@ pub(super) fn story(read: &Read) -> Vec<String> {
             spin.max_s * 1e3
         );
     } else if flow.quic.is_some() {
-        sure += " Its spin bit gives no round trips here.";
+        sure += " Its spin bit gives no round trips in this capture.";
     }
     let mut out = vec![what, sure];
     if flow.quic.is_some() {

@@ -114,13 +114,13 @@ fn flow(number: usize, f: &Flow, seconds: &dyn Fn(Time) -> f64) -> Value {
         })).collect()),
         "go_back_n": list(&|w| w.go_back_n.iter().map(|x| json!({
             "t": seconds(x.t), "until": seconds(x.until), "kind": x.kind.name(),
-            "evidence": format!("{} segments resent in order after a timeout, {} of them unneeded", x.segments, x.unneeded),
+            "evidence": format!("{} segments retransmitted in order after a timeout, {} of them unneeded", x.segments, x.unneeded),
             "segments": x.segments, "unneeded": x.unneeded,
         })).collect()),
         "delay_spikes": list(&|w| w.spikes.iter().map(|x| json!({
             "t": seconds(x.t), "until": seconds(x.until), "kind": x.kind.name(),
             "evidence": match x.kind {
-                SpikeKind::Delay => "the awaited packets came late",
+                SpikeKind::Delay => "the awaited packets arrived late",
                 SpikeKind::Outage => "packets sent meanwhile, or their acknowledgements, were lost",
                 SpikeKind::Timer => "the awaited packets were lost, and the sender was silent until its timer expired",
                 SpikeKind::Unknown => "the fate of the awaited packets is unknown",

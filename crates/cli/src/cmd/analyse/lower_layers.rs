@@ -95,14 +95,14 @@ impl LowerLayers {
             }
         };
         if together.is_empty() {
-            say("", "none of the events lies within the time of this connection");
+            say("", "none of the events is within the time of this connection");
             return out;
         }
         for line in together.iter().take(3).filter_map(sentence) {
             say("", &line);
         }
         if troubles.is_empty() {
-            say("", "no timeout and no silence: nothing was held up");
+            say("", "no timeout and no silence of this connection");
         }
         for x in troubles.iter().take(most) {
             let verdict = x.verdict.map_or(String::new(), |v| format!(", {v}"));
@@ -131,7 +131,7 @@ impl LowerLayers {
                 );
             }
             match under.len() {
-                0 => say("            ", "nothing below"),
+                0 => say("            ", "no event of a lower layer"),
                 n if n > 4 => say("            ", &format!("({} more events)", n - 4)),
                 _ => {}
             }
@@ -154,10 +154,10 @@ fn sentence(x: &Correlation) -> Option<String> {
     (x.touched > 0 && x.accident < 0.05).then(|| {
         let harmless = match x.harmless {
             0 => String::new(),
-            n => format!(" Under {n} of the {} events nothing was held up.", x.events),
+            n => format!(" {n} of the {} events caused no timeout and no silence.", x.events),
         };
         format!(
-            "{} of {} timeouts and silences fall together with `{}` ({}); anywhere else it would be {:.1}.{harmless}",
+            "{} of {} timeouts and silences coincide with `{}` ({}); {:.1} would by chance.{harmless}",
             x.touched, x.troubles, x.name, x.layer, x.expected
         )
     })
@@ -222,7 +222,7 @@ fn episodes_table(episodes: &[Episodes]) -> TextTable {
         labels: 2,
         rows: episodes.iter().map(row).collect(),
         notes: vec![
-            "Mean (least to most). Silence: nothing came back; lost: segments that were on the direction, up from the client, \
+            "Mean (least to most). Silence: no acknowledgements; lost: segments of the direction, up from the client, \
              down to it."
                 .to_owned(),
         ],

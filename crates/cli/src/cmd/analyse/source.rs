@@ -208,7 +208,7 @@ fn along(number: usize, flow: &mut Flow, each: &[(u32, Vec<Flow>)]) -> Option<St
     let [(_, judged)] = one;
     *flow = Flow { captured_twice: copies, copies_apart, ..judged };
     let beside = if joined > 0 {
-        format!(", with interface {there}, nearest to its receiver, beside it")
+        format!(", with interface {there}, nearest to its receiver, in addition")
     } else {
         String::new()
     };

@@ -162,7 +162,7 @@ pub(super) fn connection_events(
     let mut out = String::new();
     let mut remarks: Vec<String> = Vec::new();
     if let Some(n) = main.buffer_bytes {
-        remarks.push(format!("{} were outstanding when the first segment was sent that was lost", bytes(n)));
+        remarks.push(format!("{} were outstanding when the first lost segment was sent", bytes(n)));
     }
     if flow.captured_twice > 0 {
         let copies = match flow.captured_twice {
@@ -173,14 +173,12 @@ pub(super) fn connection_events(
         remarks.push(format!("{copies} in the capture, up to {} later, and left out", length(apart)));
     }
     if let Some(n) = main.replies_lost.filter(|n| *n > 0) {
-        remarks.push(format!(
-            "of what the receiver sent, which it numbers, {} did not come here",
-            count(n, "packet")
-        ));
+        remarks
+            .push(format!("{} numbered by the receiver did not reach the capture point", count(n, "packet")));
     }
     if let Some(a) = main.rtt.and_then(|r| r.alternates) {
         remarks.push(format!(
-            "round trips go to and fro between {:.3} s and {:.3} s, as where a radio channel is set up anew for every \
+            "round trips alternate between {:.3} s and {:.3} s, as if a radio channel is set up again for every \
              second packet",
             a.low, a.high
         ));
@@ -226,7 +224,7 @@ fn of_way(direction: &FlowDirection, most: usize, lines: &mut Vec<(Time, String)
     };
     let timeouts = direction.timeouts.iter().map(|x| {
         let cause = x.cause.map_or(String::new(), |c| format!(", {}", c.name().replace('_', " ")));
-        (x.t, format!("timeout, {}{cause}: byte {} was resent ({})", x.kind, x.seq, x.evidence))
+        (x.t, format!("timeout, {}{cause}: byte {} was retransmitted ({})", x.kind, x.seq, x.evidence))
     });
     some(timeouts.collect(), "timeouts");
     let fast = direction.fast_retransmits.iter().map(|x| {
@@ -246,7 +244,7 @@ fn of_way(direction: &FlowDirection, most: usize, lines: &mut Vec<(Time, String)
     some(runs.collect(), "runs of go-back-N");
     let spikes = direction.spikes.iter().map(|x| {
         let span = x.until.since(x.t).as_secs_f64();
-        (x.t, format!("{}: nothing came back for {span:.3} s", x.kind))
+        (x.t, format!("{}: no acknowledgements for {span:.3} s", x.kind))
     });
     some(spikes.collect(), "silences of the path");
     let bursts =

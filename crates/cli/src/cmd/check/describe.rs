@@ -34,7 +34,7 @@ pub(crate) fn model(model: &Model) -> String {
     for change in &model.rate_changes {
         let to = match change.to {
             ChangedRate::To(rate) => format!("the rate is {}", rate_words(rate)),
-            ChangedRate::Times(factor) => format!("the rate is {factor} times what it would be"),
+            ChangedRate::Times(factor) => format!("the rate is multiplied by {factor}"),
         };
         out.push_str(&format!(
             "  {}: {to} {}, on {}\n",
@@ -122,7 +122,7 @@ pub(crate) fn assumptions(model: &Model) -> Vec<&'static str> {
     let carries: Vec<usize> = model.flows.iter().flat_map(data).collect();
     let loaded = |link: &usize| carries.contains(link) || !model.links[*link].backgrounds.is_empty();
     if !model.flows.iter().flat_map(|flow| &flow.way_back).any(loaded) {
-        out.push("no traffic the other way: acknowledgements wait for nothing but each other");
+        out.push("no traffic in the reverse direction: acknowledgements queue only behind each other");
     }
     out
 }
@@ -272,8 +272,8 @@ fn bulk_words(bulk: (Option<u64>, Option<Span>)) -> String {
     match bulk {
         (Some(b), Some(l)) => format!("{b} bytes, at most {}", span_words(l)),
         (Some(b), None) => format!("{b} bytes"),
-        (None, Some(l)) => format!("as much as goes in {}", span_words(l)),
-        (None, None) => "as much as goes until the limit".to_owned(),
+        (None, Some(l)) => format!("unlimited data for {}", span_words(l)),
+        (None, None) => "unlimited data until the limit".to_owned(),
     }
 }
 

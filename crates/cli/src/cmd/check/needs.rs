@@ -38,7 +38,7 @@ pub(super) fn words(all: &[Need]) -> String {
             format!("  /{path}\n")
         } else {
             format!(
-                "  /{path}, which is not here and without which no run begins: install the package {package}, or leave \
+                "  /{path}, which is missing and required for a run: install the package {package}, or leave \
                  `pcu` out\n"
             )
         }

@@ -232,7 +232,7 @@ impl Ranking {
         let words = face.words();
         let most = if self.better == Ordering::Greater { "most" } else { "least" };
         let Some((best, own)) = self.variants.first().and_then(|best| Some((best, best.own?))) else {
-            return format!("No variant gave the {words}.");
+            return format!("No variant has a value of {words}.");
         };
         let same = self.variants.iter().all(|variant| variant.same_weather);
         let head = if same { "Under the same weather" } else { "With weather of their own" };

@@ -117,7 +117,7 @@ pub(super) fn read(
             None if sweep.cells.len() == 1 => 0,
             None => {
                 return Err(Failure::usage(
-                    format!("the name of `{}` does not say which cell of the grid it shows", file.display()),
+                    format!("the name of `{}` does not identify a cell of the grid", file.display()),
                     "choose one cell with --set, or name the file cellN.repM.pcapng",
                 ));
             }
@@ -292,8 +292,8 @@ impl Rank {
         let unit = &other.header.columns[other.header.column(metric)?].unit;
         let face = table::face(metric, unit, &[&others]);
         let text = format!(
-            "Of the {} repetitions of {}, {less} have less {} than {}, and {more} have more: {} beside a median of {}, and 10 to 90 % \
-             between {} and {}.",
+            "Of the {} repetitions of {}, {less} have less {} than {}, and {more} have more: {} against a median of \
+             {}, and 10 to 90 % between {} and {}.",
             others.n,
             other.label,
             face.words(),

@@ -161,7 +161,7 @@ pub(crate) fn run(args: Args, console: &Console) -> Result<ExitStatus, Failure> 
         console.note("stopped: only pairs of finished repetitions were compared");
         if let Some(out) = &args.out {
             console.note(&format!(
-                "what is finished is in {}; the same command again continues it",
+                "finished repetitions are in {}; the same command continues the run",
                 out.display()
             ));
         }
@@ -462,7 +462,7 @@ fn terms<'a>(
     let repetitions = match (args.draws.reps, made) {
         (Some(asked), Some(made)) if asked > made && records().count() == 2 => {
             return Err(Failure::usage(
-                format!("--reps asks for {asked} repetitions, and the runs hold {made}"),
+                format!("--reps requests {asked} repetitions, and the runs have {made}"),
                 "continue the runs first: williwaw run --resume DIR --reps N",
             ));
         }
@@ -512,8 +512,9 @@ fn remark(sides: &[SideSource; 2], sweeps: &[Sweep; 2], console: &Console) {
         console.note(&format!("they are of two versions of williwaw, {} and {}", versions[0], versions[1]));
     }
     if sides.iter().any(|side| !side.captures.is_empty()) {
-        console
-            .note("of captures only what the sender's packets tell is compared; their weather is their own");
+        console.note(
+            "of captures only values from the sender's packets are compared; their weather is their own",
+        );
     }
     for side in sides {
         if side.record.as_ref().is_some_and(|record| !record.complete) {

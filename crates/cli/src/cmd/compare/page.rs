@@ -18,7 +18,7 @@ pub(crate) fn page(
     terms: &RunSettings<'_>,
 ) -> Result<Page, Failure> {
     let numbers = Section {
-        heading: "What the second changes".to_owned(),
+        heading: "Differences".to_owned(),
         text: compared.sentence(),
         items: vec![
             crate::cmd::run::page::table("Differences, repetition by repetition", &compared.board()).into(),
@@ -49,16 +49,16 @@ pub(crate) fn page(
         }
     }
     let pictures = Section {
-        heading: "How it comes about".to_owned(),
+        heading: "Pictures".to_owned(),
         text: format!(
-            "The repetition in which the two are furthest apart. A shaded stretch is a time when the path was disturbed{}.",
-            if compared.same_weather() { "; both met the same" } else { "" }
+            "The repetition with the largest difference. In shaded intervals the path was disturbed{}.",
+            if compared.same_weather() { "; these intervals are equal on both sides" } else { "" }
         ),
         items,
     };
     let none = pictures.items.is_empty();
     Ok(Page {
-        title: format!("{} beside {}", compared.labels[1], compared.labels[0]),
+        title: format!("{} compared with {}", compared.labels[1], compared.labels[0]),
         provenance: vec![
             ("version".to_owned(), VERSION.to_owned()),
             ("seed".to_owned(), terms.seed.to_string()),

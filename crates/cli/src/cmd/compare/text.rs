@@ -93,7 +93,7 @@ impl Comparison<'_> {
         for (alone, other, n) in [(a, b, contrast.only_a), (b, a, contrast.only_b)] {
             if n > 0 {
                 let times = if n == 1 { "1 repetition".to_owned() } else { format!("{n} repetitions") };
-                text.push_str(&format!(" In {times} only {alone} gave the {words}, {other} did not."));
+                text.push_str(&format!(" In {times} only {alone} has a value of {words}, {other} has none."));
             }
         }
         text
@@ -107,7 +107,7 @@ impl Comparison<'_> {
         let n = pairs(contrast.pairs());
         let (Some(left), Some(right), Some(difference)) = (contrast.a, contrast.b, contrast.difference)
         else {
-            return format!("No repetition gave the {words} with both {a} and {b}.");
+            return format!("No repetition has a value of {words} with both {a} and {b}.");
         };
         let means = format!("{} in place of {}", face.quantity(right.mean), face.quantity(left.mean));
         let own = face.with_digits_of(&[&difference]);
@@ -124,7 +124,8 @@ impl Comparison<'_> {
                 face.quantity(left.mean)
             ),
             PairVerdict::Once => format!(
-                "{head} {b} has {size}{share} {more} {words} than {a}, {means}; one pair does not show how much is chance."
+                "{head} {b} has {size}{share} {more} {words} than {a}, {means}; one pair does not give a confidence \
+                 interval."
             ),
             PairVerdict::Less | PairVerdict::More => {
                 let [low, high] = difference.ci95.unwrap_or([difference.mean; 2]).map(f64::abs);

@@ -257,7 +257,7 @@ fn window(text: &str) -> Result<u32, String> {
     u32::try_from(bytes)
         .ok()
         .filter(|n| (2304..=1 << 30).contains(n))
-        .ok_or_else(|| format!("a window of {bytes} B is none: it lies between 2304 B and 1 GiB"))
+        .ok_or_else(|| format!("a window of {bytes} B is not possible: it is between 2304 B and 1 GiB"))
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
@@ -325,7 +325,7 @@ fn serve(args: ServerArgs, console: &Console) -> Result<ExitStatus, Failure> {
     } else {
         Server::bind(config(args.bind.clone())?)?
     };
-    let stop = interrupt::watch_saying(console, "stopping; once more to stop at once");
+    let stop = interrupt::watch_saying(console, "stopping; press Ctrl-C again to stop at once");
     for address in server.addresses() {
         console.note(&format!("listening at {address}"));
     }
@@ -486,8 +486,10 @@ fn ask(args: ClientArgs, console: &Console) -> Result<ExitStatus, Failure> {
         capture: args.capture.clone(),
         modem: args.modem.clone().map(|path| ModemDevice { path, speed: args.modem_speed }),
     };
-    let stop =
-        interrupt::watch_saying(console, "stopping; what was measured is kept; once more to stop at once");
+    let stop = interrupt::watch_saying(
+        console,
+        "stopping; finished measurements are kept; press Ctrl-C again to stop at once",
+    );
     let out = if args.no_out { None } else { Some(place(args.out.as_deref())?) };
     let before = args.before.as_deref().map(|command| link(command, true, console)).transpose()?;
     if let Some(failed) = before.as_ref().filter(|before| before.status != 0) {

@@ -81,7 +81,7 @@ fn notes(outcome: &TestOutcome<'_>) -> Vec<String> {
         if tested.heavy.is_some_and(|share| share > 0.0) {
             let share = tested.heavy.unwrap_or(0.0) * 100.0;
             notes.push(format!(
-                "{}: in {} % of the repetitions more than a third of the segments was sent again.",
+                "{}: in {} % of the repetitions more than a third of the segments was retransmitted.",
                 tested.name,
                 digits(share)
             ));
@@ -89,7 +89,7 @@ fn notes(outcome: &TestOutcome<'_>) -> Vec<String> {
         notes.extend(tested.paused.map(|paused| format!("{}: {}", tested.name, choice(&paused))));
         if let Some(a) = tested.alternates {
             notes.push(format!(
-                "{}: round trips go to and fro between {} and {} ms, as where a radio channel is set up anew for every \
+                "{}: round trips alternate between {} and {} ms, as if a radio channel is set up again for every \
                  second packet.",
                 tested.name,
                 digits(a.low * 1e3),
@@ -99,7 +99,7 @@ fn notes(outcome: &TestOutcome<'_>) -> Vec<String> {
         if tested.broken > 0 || tested.done < tested.planned as usize {
             let TestResults { name, planned, done, broken, .. } = tested;
             notes.push(format!(
-                "{name}: {done} of {planned} repetitions came to their end, {broken} were cut off."
+                "{name}: {done} of {planned} repetitions were completed, {broken} were interrupted."
             ));
         }
     }

@@ -308,7 +308,7 @@ pub(super) fn under_text(under: &[TimeoutOverlap], layers: &[Layer]) -> String {
         }
     }
     if under.is_empty() {
-        out.push_str("The timer never expired: nothing lies under a timeout.\n");
+        out.push_str("The timer never expired: no event belongs to a timeout.\n");
     }
     out
 }

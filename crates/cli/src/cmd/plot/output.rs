@@ -116,7 +116,7 @@ fn png(svg: &str, console: &Console) -> Result<Vec<u8>, Failure> {
     if options.fontdb.is_empty() {
         console.complaint(
             "warning",
-            "this machine has no fonts: the picture has no words; .svg and .html have them",
+            "this machine has no fonts: the picture has no text; .svg and .html have text",
         );
     }
     // Without the font of the drawing, any sans-serif font is used.

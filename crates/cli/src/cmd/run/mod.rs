@@ -487,7 +487,7 @@ impl RunResults<'_> {
                 Some(path) => {
                     console.note(&format!("continue with: williwaw {} --resume {}", self.verb, shell(path)))
                 }
-                None => console.note("nothing was kept (--no-out), so it cannot be continued"),
+                None => console.note("no results were stored (--no-out), so the run cannot be continued"),
             }
             return Ok(());
         }

@@ -42,9 +42,9 @@ fn numbers(plan: &Plan, sweep: &Sweep, cells: &[CellSummary]) -> Section {
         n => format!("Each row of the table is one of the {n} cells of the grid"),
     };
     let text = format!(
-        "{rows}: the mean over {} with its 95 % interval (Student's t). Repetition by repetition all \
-         of them drew the same weather, so rows that differ only in the sender can be compared; the \
-         pictures below show how a difference comes about.",
+        "{rows}: the mean over {} with its 95 % interval (Student's t). In each repetition all of them have the same \
+         weather, so rows that differ only in the sender can be compared; the pictures below show the causes of \
+         differences.",
         repetitions(plan.repetitions)
     );
     let choice = TableChoice { metrics: plan.choice.metrics.clone(), flows: plan.choice.flows };
@@ -52,7 +52,7 @@ fn numbers(plan: &Plan, sweep: &Sweep, cells: &[CellSummary]) -> Section {
         vec![table("Mean and 95 % interval", &table::board(&sweep.header, cells, &choice)).into()];
     let charts = BAR_METRICS.iter().find_map(|metric| bars(metric, sweep, cells));
     items.extend(charts.into_iter().flatten().map(Into::into));
-    Section { heading: "What came out".to_owned(), text, items }
+    Section { heading: "Results".to_owned(), text, items }
 }
 
 fn repetitions(n: u32) -> String {
@@ -151,15 +151,16 @@ fn networks(sweep: &Sweep) -> Option<Section> {
     Some(Section {
         heading: "The network of cells".to_owned(),
         text: format!(
-            "The map is repetition 0{place}; distributions and load are of all repetitions. The tables `users.parquet`, \
-             `cells.parquet`, `slots.parquet`, `system.parquet` and `radio.parquet` beside this page have the numbers."
+            "The map is repetition 0{place}; distributions and load are of all repetitions. The tables \
+             `users.parquet`, `cells.parquet`, `slots.parquet`, `system.parquet` and `radio.parquet` in the folder of \
+             this page have the numbers."
         ),
         items,
     })
 }
 
 fn pictures(sweep: &Sweep, drawn: Vec<(usize, Picture)>) -> Section {
-    let heading = "How it comes about".to_owned();
+    let heading = "Pictures".to_owned();
     if drawn.is_empty() {
         let text = match sweep.cells.held().iter().all(|cell| cell.model.flows.is_empty()) {
             true => {
@@ -188,9 +189,9 @@ fn pictures(sweep: &Sweep, drawn: Vec<(usize, Picture)>) -> Section {
     Section {
         heading,
         text: format!(
-            "Each picture is {flow}one repetition{cells}, named below its heading: what was sent when, what was acknowledged, and what \
-             the sender believed. A shaded stretch is a time when the path was disturbed; `williwaw plot` \
-             draws any other repetition."
+            "Each picture is {flow}one repetition{cells}, named below its heading: segments sent, acknowledgements, \
+             and the state of the sender. In shaded intervals the path was disturbed; `williwaw plot` draws any other \
+             repetition."
         ),
         items,
     }

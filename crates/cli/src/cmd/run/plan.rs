@@ -127,7 +127,7 @@ impl Plan {
         }
         Err(Failure::usage(
             format!(
-                "`{}` holds up to {held} repetitions of a cell, and --reps asks for {}",
+                "`{}` has up to {held} repetitions of a cell, and --reps requests {}",
                 path.display(),
                 self.repetitions
             ),
@@ -156,7 +156,7 @@ impl Plan {
         if let Some(real) = lab::sweep::guest(self.input.scenario.first()).filter(|_| recorded) {
             return Err(Failure::usage(
                 format!("`{real}` takes part with a real kernel, of which no events are recorded"),
-                "ask for its packets with --pcap, or for its pictures with --xplot",
+                "request its packets with --pcap, or its pictures with --xplot",
             ));
         }
         if let Some(csv) = &self.csv {
@@ -208,7 +208,7 @@ fn shard(asked: Option<Shard>, record: Option<&Record>) -> Result<Option<Shard>,
     let words = |shard: Option<Shard>| shard.map_or("the whole run".to_owned(), |s| format!("shard {s}"));
     if asked.is_some() && asked != kept {
         return Err(Failure::usage(
-            format!("the folder to resume holds {}, and the command asks for {}", words(kept), words(asked)),
+            format!("the folder to resume has {}, and the command requests {}", words(kept), words(asked)),
             "leave out --shard, or give --out a new folder",
         ));
     }
@@ -230,9 +230,7 @@ fn source(args: &Args) -> Result<(Input, ResultPlace), Failure> {
         (None, None) => {
             Err(Failure::usage("no scenario is given", "give its file, or --resume with a run folder"))
         }
-        (None, Some(None)) => {
-            Err(Failure::usage("--resume needs a run folder here", "name it: --resume FOLDER"))
-        }
+        (None, Some(None)) => Err(Failure::usage("--resume needs a run folder", "name it: --resume FOLDER")),
         (None, Some(Some(path))) => {
             let (path, record) = resumed(path)?;
             let input = record.input(&path, &args.changes.set)?;
