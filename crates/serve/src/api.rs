@@ -82,7 +82,7 @@ async fn whole(request: Request, next: Next) -> Result<Response, Problem> {
             format!("the request is longer than {} MB, or broke off", BODY >> 20),
             "",
         )),
-        Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the request did not come to its end", "")),
+        Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the request was not completed", "")),
     }
 }
 

@@ -58,7 +58,7 @@ async fn take(path: &std::path::Path, name: &str, body: Body) -> Result<u64, Pro
 }
 
 fn failed(error: std::io::Error) -> Problem {
-    Problem::machine(format!("the capture cannot be kept: {error}"))
+    Problem::machine(format!("the capture cannot be stored: {error}"))
 }
 
 async fn keep(part: &std::path::Path, body: Body) -> Result<u64, Problem> {

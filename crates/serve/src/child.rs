@@ -61,7 +61,7 @@ impl Williwaw {
         let Ok((document, said)) = answered else {
             return Err(Problem::wrong(
                 format!("no answer within {} s", PATIENCE.as_secs()),
-                "ask on the command line, which does not give up",
+                "use the command line, which has no time limit",
             ));
         };
         serde_json::from_slice(&document).map_err(|_| {

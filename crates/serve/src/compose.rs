@@ -34,7 +34,7 @@ pub(crate) fn sound(name: &str, text: &str, library: &Library) -> Result<Read, P
         let first = wrong.iter().next().map_or_else(String::new, |d| d.message.clone());
         Problem::wrong(
             format!("the scenario cannot be run: {first}"),
-            "mend it; every mistake is marked beside the text",
+            "correct it; every mistake is marked beside the text",
         )
     })
 }

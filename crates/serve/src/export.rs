@@ -49,11 +49,11 @@ pub(crate) fn page(
         }
     }
     if set.cells > PICTURES {
-        left_out.push_str(&format!(" Cells {PICTURES} to {} have no picture here.", set.cells - 1));
+        left_out.push_str(&format!(" Cells {PICTURES} to {} have no picture in this page.", set.cells - 1));
     }
     sections.push(Section { heading: "Repetition 0".to_owned(), text: left_out, items: pictures });
     sections.push(Section {
-        heading: "The same on the command line".to_owned(),
+        heading: "Commands for this set".to_owned(),
         text: "Save the scenario below under the name of the first line.".to_owned(),
         items: vec![Item::Text(commands(set).join("\n")), Item::Text(set.text.clone())],
     });

@@ -66,7 +66,7 @@ impl Guard {
         Some(Problem::new(
             StatusCode::UNAUTHORIZED,
             "the token is missing or wrong",
-            "open the address that `williwaw serve` printed, with everything behind the #",
+            "open the address that `williwaw serve` printed, with the part after #",
         ))
     }
 }

@@ -72,7 +72,7 @@ impl Library {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let written = options.open(&path).and_then(|mut file| file.write_all(token.as_bytes()));
-        written.map_err(|e| Problem::machine(format!("the token cannot be kept: {e}")))?;
+        written.map_err(|e| Problem::machine(format!("the token cannot be stored: {e}")))?;
         Ok(token)
     }
 

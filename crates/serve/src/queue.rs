@@ -114,7 +114,7 @@ impl Queue {
             _ => {
                 return Err(Problem::wrong(
                     format!(
-                        "a set that is {} cannot be asked to {what}",
+                        "a set that is {} does not accept {what}",
                         json!(set.state).as_str().unwrap_or("?")
                     ),
                     "",

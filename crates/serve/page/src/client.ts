@@ -60,8 +60,11 @@ export interface Client {
   look(text: string, which: Which): Promise<Looked>;
 }
 
-/** Said beside everything that is disabled without a server. */
-export const ALONE = 'This page has no server behind it: sets that wait in a queue, real time, commands, captures and saved scenarios need `williwaw serve`.';
+/** Shown beside everything that is disabled without a server. */
+export const ALONE = 'This page has no server: queued sets, real time, commands, captures and saved scenarios need `williwaw serve`.';
+
+/** A text for an attribute, which cannot hold code elements. */
+export const unquoted = (text: string): string => text.replaceAll('`', '');
 
 /** A page that carries the engine needs no server. */
 export const client: Client = document.getElementById('engine') ? engine() : server;

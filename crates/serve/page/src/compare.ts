@@ -1,14 +1,14 @@
 // Compare two sets, open a capture, call the triggers of a running emulation.
 
 import { get, live, post, put, remove } from './api';
-import { button, called, fail, fill, h, number } from './dom';
+import { button, called, coded, fail, fill, h, number } from './dom';
 import { picture } from './picture';
 import { follow } from './queue';
 
 export function compare(main: HTMLElement): void {
   const select = (label: string): HTMLSelectElement => h('select', { 'aria-label': label });
   const a = select('First set'), b = select('Second set'), answer = h('div', { 'aria-live': 'polite' });
-  fill(main, h('h1', {}, 'Compare two sets'), h('p', { class: 'soft' }, 'Repetitions of one number met the same weather: the difference is that of the pairs.'),
+  fill(main, h('h1', {}, 'Compare two sets'), h('p', { class: 'soft' }, 'Equal repetitions of both sets have equal random conditions: the difference is that of the pairs.'),
     h('div', { class: 'toolbar' }, a, 'with', b, button('Compare', async () => {
       fill(answer, h('p', { class: 'soft' }, 'Comparing…'));
       try { fill(answer, ...compared(await get<Compared>(`compare?a=${a.value}&b=${b.value}`))); } catch (error) { fill(answer); throw error; }
@@ -71,14 +71,14 @@ export async function captures(main: HTMLElement, readOnly: boolean, open?: stri
   const rows = analysis.flows.slice(0, 100).map((flow) => h('tr', {}, h('th', { scope: 'row' }, `${flow.client} – ${flow.server}`), h('td', {}, number(flow.packets)), h('td', {}, number(flow.data_bytes)),
     h('td', {}, number(flow.duration_s)), h('td', {}, number(flow.retransmissions)), h('td', {}, number(flow.unneeded_retransmissions)), h('td', {}, number(flow.timeouts.length)), h('td', {}, number(flow.timeouts.filter((t) => t.kind === 'spurious').length))));
   fill(answer, h('h2', {}, open), ...analysis.story.filter(Boolean).map((line) => h('p', { class: 'story' }, line)),
-    h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Connections' }, h('table', {}, h('thead', {}, h('tr', {}, ...['connection', 'packets', 'bytes', 'seconds', 'sent again', 'for nothing', 'timeouts', 'spurious'].map((t) => h('th', { scope: 'col' }, t)))), h('tbody', {}, ...rows))),
+    h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Connections' }, h('table', {}, h('thead', {}, h('tr', {}, ...['connection', 'packets', 'bytes', 'seconds', 'retransmissions', 'unneeded', 'timeouts', 'spurious'].map((t) => h('th', { scope: 'col' }, t)))), h('tbody', {}, ...rows))),
     analysis.flows.length > 100 ? h('p', { class: 'soft' }, `${number(analysis.flows.length - 100)} more connections.`) : null);
   picture(answer, { html });
 }
 
 export function running(main: HTMLElement, readOnly: boolean): void {
   const list = h('div', { 'aria-live': 'polite' });
-  fill(main, h('h1', {}, 'Running emulations'), h('p', { class: 'soft' }, 'Of `williwaw emulate`, `williwaw shell` and of sets that run in real time: press a name to change the link now.'), list);
+  fill(main, h('h1', {}, 'Running emulations'), h('p', { class: 'soft' }, ...coded('Emulations of `williwaw emulate`, `williwaw shell` and of sets in real time. Press the name of a trigger to change the link now.')), list);
   let shown = '';
   const look = async (): Promise<void> => {
     if (!list.isConnected) return;
@@ -91,7 +91,7 @@ export function running(main: HTMLElement, readOnly: boolean): void {
           one.names.length ? h('div', { class: 'toolbar' }, ...one.names.map((name) => button(name, async () => {
             const { t } = await post<{ t: number }>(`trigger?process=${one.process}&name=${encodeURIComponent(name)}`);
             list.append(h('p', { class: 'soft' }, `${name} at ${t.toFixed(3)} s`));
-          }, { disabled: readOnly }))) : h('p', { class: 'soft' }, 'It has no triggers: [[trigger]] and states with names are.'))) : [h('p', { class: 'soft' }, 'No emulation runs here.')]));
+          }, { disabled: readOnly }))) : h('p', { class: 'soft' }, ...coded('It has no triggers. A scenario has them by `[[trigger]]` and by states with names.')))) : [h('p', { class: 'soft' }, 'No emulation is running on this machine.')]));
       }
     } catch (error) { fail(error); return; }
     setTimeout(() => void look(), 1500);

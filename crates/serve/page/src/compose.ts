@@ -1,8 +1,8 @@
 // Compose: the form, the text beside it, the reader's mistakes, what the scenario will do and cost.
 
 import { get, post, put, remove, Refused } from './api';
-import { ALONE, client, type Beginnings, type Checked } from './client';
-import { button, download, duration, fail, fill, h, number, say } from './dom';
+import { ALONE, client, unquoted, type Beginnings, type Checked } from './client';
+import { button, coded, download, duration, fail, fill, h, number, say } from './dom';
 import { form, type Change, type Mistake, type Schema, type Step } from './form';
 import { here } from './here';
 import { picture } from './picture';
@@ -68,7 +68,7 @@ export async function compose(main: HTMLElement, readOnly: boolean, cores: numbe
     lines(now.diagnostics);
     fill(mistakesBox, ...now.diagnostics.map((m) => h('li', { class: m.severity },
       h('button', { type: 'button', class: 'link', onclick: () => jump(text, m) }, `line ${m.line}, column ${m.column}`),
-      ` ${m.message}`, m.label ? ` (${m.label})` : '', m.help ? h('span', { class: 'soft' }, ` — ${m.help}`) : null)));
+      ' ', ...coded(m.message), ...coded(m.label ? ` (${m.label})` : ''), m.help ? h('span', { class: 'soft' }, ' — ', ...coded(m.help)) : null)));
     fill(preview, ...words(now, cores));
     runs?.changed(text.value, now, wanted());
   };
@@ -149,7 +149,7 @@ export async function compose(main: HTMLElement, readOnly: boolean, cores: numbe
       button('Look at one repetition', look, { id: 'look' }),
       !readOnly && h('span', { class: 'together' }, h('label', { for: 'reps' }, 'Repetitions'), repetitions),
       !readOnly && button('Run in virtual time', () => (runs ? runs.run() : queue('virtual')), { id: 'run', class: 'primary' }),
-      !readOnly && button('Run in real time', () => queue('real'), { id: 'emulate', disabled: runs !== null, title: runs ? ALONE : undefined })));
+      !readOnly && button('Run in real time', () => queue('real'), { id: 'emulate', disabled: runs !== null, title: runs ? unquoted(ALONE) : undefined })));
   fill(main,
     h('div', { class: 'toolbar' }, begin,
       h('label', { for: 'name' }, 'Name'), name,
@@ -190,7 +190,7 @@ function words(checked: Checked, cores: number): (Node | null)[] {
     h('p', { class: 'cost' }, h('strong', {}, what), `: about ${duration(simulated_s)} simulated, ${number(+packets.toPrecision(2))} packets, `,
       h('strong', {}, checked.real ? `in real time up to ${duration(simulated_s)}` : `${duration(seconds / cores)} ${client.here ? 'in this page' : 'on this machine'}`), checked.ask ? '. This is a large run.' : ''),
     checked.commands?.length ? h('p', { class: 'warning' }, `It runs ${checked.commands.length} command${checked.commands.length > 1 ? 's' : ''} on this machine: `, checked.commands.map((c) => c.name).join(', '), '.') : null,
-    h('details', {}, h('summary', {}, 'What it will do'), h('pre', {}, checked.describe ?? '')),
+    h('details', {}, h('summary', {}, 'Description of the run'), h('pre', {}, checked.describe ?? '')),
   ];
 }
 
@@ -260,7 +260,7 @@ function confirmed(text: string, commands: NonNullable<Checked['commands']>): Pr
   const list = h('ul', { class: 'commands' });
   for (const c of commands) list.append(h('li', {}, h('strong', {}, `${c.name} at ${c.node}`), h('pre', {}, c.run)));
   return dialog('Run these commands on this machine?', [
-    h('p', {}, 'They are run with your rights, behind the link that the scenario describes. The whole scenario:'),
+    h('p', {}, 'They run with your permissions, connected by the link of the scenario. The commands and the whole scenario:'),
     list, h('details', {}, h('summary', {}, 'The whole text'), h('pre', {}, text)),
   ], 'Run them');
 }
@@ -276,11 +276,11 @@ async function rights(): Promise<boolean> {
     throw error;
   }
   const missing = checks.filter((c) => c.needed && !c.there);
-  const line = (c: Check): HTMLElement => h('li', { class: c.there ? 'good' : c.needed ? 'error' : 'soft' }, `${c.what}: ${c.found}`, !c.there && c.mend ? ` — ${c.mend}` : '');
+  const line = (c: Check): HTMLElement => h('li', { class: c.there ? 'good' : c.needed ? 'error' : 'soft' }, ...coded(`${c.what}: ${c.found}`), ...coded(!c.there && c.mend ? ` — ${c.mend}` : ''));
   const list = h('ul', {}, ...checks.filter((c) => c.needed || !c.there).map(line));
   if (missing.length) {
-    await dialog('This machine cannot run in real time', [h('p', {}, 'What is missing, and how to mend it:'), list], 'Close');
+    await dialog('This machine cannot run in real time', [h('p', {}, 'Missing requirements, and how to meet them:'), list], 'Close');
     return false;
   }
-  return dialog('Run in real time', [h('p', {}, 'The run makes network namespaces and TUN devices of its own, and takes as long as the clock says. This machine offers:'), list], 'Run');
+  return dialog('Run in real time', [h('p', {}, 'The run creates its own network namespaces and TUN devices, and lasts as long as its simulated time. This machine offers:'), list], 'Run');
 }

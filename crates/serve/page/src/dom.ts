@@ -31,6 +31,14 @@ export function button(text: string, act: () => unknown, attributes: Attributes 
   return node;
 }
 
+/** The parts of a text: words between backticks become code elements. */
+export function coded(text: string): (Node | string)[] {
+  const parts = text.split('`');
+  // An unpaired backtick is a character like any other.
+  if (parts.length % 2 === 0) return [text];
+  return parts.flatMap((part, i) => (part ? [i % 2 ? h('code', {}, part) : part] : []));
+}
+
 /** Replaces the children of a node. */
 export function fill(node: Element, ...children: Child[]): void {
   node.replaceChildren(...children.filter((child): child is Node | string => Boolean(child)));
@@ -45,7 +53,7 @@ export function noteArea(): HTMLElement {
 }
 
 export function say(text: string, kind: 'good' | 'bad' = 'good'): void {
-  const note = h('p', { class: `note ${kind}` }, text);
+  const note = h('p', { class: `note ${kind}` }, ...coded(text));
   const close = h('button', { type: 'button', class: 'plain', 'aria-label': 'Dismiss', onclick: () => note.remove() }, '×');
   note.append(close);
   noteArea().append(note);

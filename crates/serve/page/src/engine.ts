@@ -55,7 +55,7 @@ class Lane {
       if (data.total !== undefined) { asked?.progress?.(data.done, data.total); return; }
       this.waiting.delete(data.id);
       if (data.broken) {
-        const why = new Refused(0, `the engine ended: ${data.broken}`, 'this is a fault of williwaw; the page goes on with another engine');
+        const why = new Refused(0, `the engine ended: ${data.broken}`, 'this is a fault of williwaw; the page continues with another engine');
         this.end(why);
         asked?.no(why);
       } else asked?.yes(data);
@@ -75,7 +75,7 @@ async function said<T>(answer: Promise<Answer>): Promise<T> {
 /** As `said`, for a request that needs a sound scenario. */
 async function sound<T>(answer: Promise<Answer>): Promise<T> {
   const { good, diagnostics } = (await answer).document;
-  if (good === false && diagnostics?.[0]) throw new Refused(400, `the scenario cannot be run: ${diagnostics[0].message}`, 'mend it; every mistake is marked beside the text');
+  if (good === false && diagnostics?.[0]) throw new Refused(400, `the scenario cannot be run: ${diagnostics[0].message}`, 'correct it; every mistake is marked beside the text');
   return said(answer);
 }
 

@@ -86,7 +86,7 @@ export function film(box: HTMLElement, film: Film, window?: WindowCurve): void {
     g.textAlign = 'right';
     film.links.forEach((_, i) => {
       g.fillStyle = lost[i] ? c('--lost') : c('--soft');
-      g.fillText(`${waiting[i]} waiting, ${flying[i]} on the way${lost[i] ? `, ${lost[i]} lost` : ''}`, end, i * ROW + 12);
+      g.fillText(`${waiting[i]} waiting, ${flying[i]} in flight${lost[i] ? `, ${lost[i]} lost` : ''}`, end, i * ROW + 12);
     });
     clock.textContent = `${now.toFixed(2)} s`;
     const weather = film.weather.filter(([, a, b]) => a <= now && now < b).map(([name]) => name);
@@ -112,7 +112,7 @@ export function film(box: HTMLElement, film: Film, window?: WindowCurve): void {
   slider.addEventListener('input', () => { direction = 0; go(Number(slider.value)); });
   const events = hops.ended.filter((t, i): t is number => hops.dropped[i] === true && t !== null).sort((a, b) => a - b);
   box.append(h('section', { class: 'film-box', 'aria-label': 'Film of the repetition' },
-    h('h3', {}, 'The same, as a film'),
+    h('h3', {}, 'Film of the repetition'),
     h('div', { class: 'toolbar' },
       button('◀ back', () => play(-1), { 'aria-label': 'Play backwards' }), button('▶ play', () => play(1), { 'aria-label': 'Play forwards', id: 'play' }), speed,
       events.length ? button('Next loss', () => { const next = events.find((t) => t > now + 1e-9); if (next !== undefined) go(next); }, { id: 'next-loss' }) : null,

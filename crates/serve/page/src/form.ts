@@ -1,6 +1,6 @@
 // The form: one field per key of the grammar, made from the JSON Schema that the reader's own tables give.
 
-import { h } from './dom';
+import { coded, h } from './dom';
 
 export type Step = string | number;
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -71,7 +71,7 @@ export function form(schema: Schema, tree: Json, mistakes: Mistake[], locked: bo
   const context = { send, mistakes, locked };
   const root = h('div', { class: 'form' });
   if (!object(tree)) {
-    root.append(h('p', { class: 'soft' }, 'The text is not TOML at the marked line; the form comes back when it is.'));
+    root.append(h('p', { class: 'soft' }, 'The text is not TOML at the marked line; the form appears when it is.'));
     return root;
   }
   const order = ['title', 'hop', 'node', 'link', 'flow', 'command', 'run', 'state-machine', 'trigger', 'system', 'grid', 'expect'];
@@ -313,7 +313,7 @@ function free(context: Context, value: { [key: string]: Json }, path: Step[]): H
 function mark(context: Context, node: HTMLElement, path: Step[], input?: HTMLElement): void {
   const own = context.mistakes.filter((mistake) => mistake.path.length === path.length && mistake.path.every((step, i) => step === path[i]));
   for (const mistake of own) {
-    const words = h('p', { class: `mistake ${mistake.severity}`, id: `m${++ids}` }, mistake.message, mistake.help ? ` — ${mistake.help}` : '');
+    const words = h('p', { class: `mistake ${mistake.severity}`, id: `m${++ids}` }, ...coded(mistake.message), ...coded(mistake.help ? ` — ${mistake.help}` : ''));
     node.append(words);
     node.classList.add('wrong');
     input?.setAttribute('aria-describedby', words.id);

@@ -1,7 +1,7 @@
 // Runs in the page itself: progress, table, files to save, picture of any repetition. Small scenarios run at every change.
 
 import { ALONE, client, type Checked, type Ran, type Runs, type Which } from './client';
-import { button, download, fail, fill, h, number } from './dom';
+import { button, coded, download, fail, fill, h, number } from './dom';
 import { Stopped } from './engine';
 import { film } from './film';
 import { picture } from './picture';
@@ -32,7 +32,7 @@ export function here(box: HTMLElement, looked: HTMLElement, runs: Runs): Here {
 
   const phase = (name: Phase, words: string): void => {
     box.dataset.phase = name;
-    state.textContent = words;
+    fill(state, ...coded(words));
     bar.hidden = name !== 'runs';
     stop.disabled = name !== 'runs';
   };
@@ -83,8 +83,8 @@ export function here(box: HTMLElement, looked: HTMLElement, runs: Runs): Here {
       button('Save flows.csv', () => download('flows.csv', [ran!.table.csv], 'text/csv'), { id: 'csv' }),
       h('span', { class: 'space' }), h('span', { class: 'together' }, h('label', { for: 'cell' }, 'Cell'), cell), h('span', { class: 'together' }, h('label', { for: 'flow' }, 'Flow'), flow),
       h('span', { class: 'together' }, h('label', { for: 'rep' }, 'Repetition'), rep, button('Look', look, { id: 'see' }))),
-    h('p', { class: 'soft' }, 'The command with the same numbers:'), command);
-  fill(box, h('div', { class: 'toolbar' }, state, bar, stop), h('p', { class: 'soft', id: 'alone' }, ALONE), results);
+    h('p', { class: 'soft' }, 'Command for these results:'), command);
+  fill(box, h('div', { class: 'toolbar' }, state, bar, stop), h('p', { class: 'soft', id: 'alone' }, ...coded(ALONE)), results);
   phase('stopped', '');
   return {
     run,
@@ -92,9 +92,9 @@ export function here(box: HTMLElement, looked: HTMLElement, runs: Runs): Here {
       [text, now, repetitions] = [words, checked, wanted];
       turn += 1;
       runs.stop();
-      if (!checked.good) { phase('wrong', ran ? 'The scenario has mistakes; the results below are those of the last sound text.' : 'The scenario has mistakes.'); return; }
+      if (!checked.good) { phase('wrong', ran ? 'The scenario has mistakes; the results below are those of the last valid text.' : 'The scenario has mistakes.'); return; }
       const needs = checked.real ?? checked.commands?.[0]?.name;
-      if (needs) { phase('wrong', `\`${needs}\` needs a real kernel, a program or a wire; a page runs models only.`); return; }
+      if (needs) { phase('wrong', `\`${needs}\` needs a real kernel, a program or a wire; this page runs models only.`); return; }
       if (checked.cost!.events_per_run * total(checked, wanted) > AT_ONCE) phase('waits', `${number(total(checked, wanted))} repetitions take a while in a page: press Run.`);
       else void run();
     },

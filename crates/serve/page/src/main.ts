@@ -2,17 +2,17 @@
 
 import './style.css';
 import { listen, live, takeToken } from './api';
-import { ALONE, client, type State } from './client';
+import { ALONE, client, unquoted, type State } from './client';
 import { captures, compare, running } from './compare';
 import { compose } from './compose';
-import { fail, fill, forget, h, noteArea } from './dom';
+import { coded, fail, fill, forget, h, noteArea } from './dom';
 import { queue, set } from './queue';
 
 const PARTS = [['#/', 'Compose'], ['#/queue', 'Queue'], ['#/compare', 'Compare'], ['#/captures', 'Captures'], ['#/running', 'Running']] as const;
 
 const main = h('main', { id: 'main', tabindex: -1 });
 // Without a server behind the page only the first part has something to show.
-const links = PARTS.map(([href, text], i) => h('a', client.here && i > 0 ? { href, 'aria-disabled': 'true', title: ALONE } : { href }, text));
+const links = PARTS.map(([href, text], i) => h('a', client.here && i > 0 ? { href, 'aria-disabled': 'true', title: unquoted(ALONE) } : { href }, text));
 const link = h('span', { class: 'connection', role: 'status' });
 let state: State | null = null;
 
@@ -33,7 +33,7 @@ async function show(): Promise<void> {
     const { read_only: locked, cores } = state;
     document.documentElement.classList.toggle('read-only', locked);
     const absent = client.here && part ? PARTS.find(([href]) => href === `#/${known}`) : undefined;
-    if (absent) fill(view, h('h1', {}, absent[1]), h('p', { id: 'alone' }, ALONE));
+    if (absent) fill(view, h('h1', {}, absent[1]), h('p', { id: 'alone' }, ...coded(ALONE)));
     else if (part === 'queue') queue(view, locked);
     else if (part === 'set') await set(view, Number(rest), locked);
     else if (part === 'compare') compare(view);
@@ -48,7 +48,7 @@ async function show(): Promise<void> {
 function stranger(): void {
   state = null;
   fill(main, h('h1', {}, 'This page needs its token'),
-    h('p', { id: 'stranger' }, 'Open the address that `williwaw serve` printed, with everything behind the #. The token keeps other programs and web pages out.'));
+    h('p', { id: 'stranger' }, ...coded('Open the address that `williwaw serve` printed, with the part after `#`. The token keeps other programs and web pages out.')));
 }
 
 if (!client.here) takeToken();

@@ -2,7 +2,7 @@
 
 import { blob, get, live, post, type SetInfo } from './api';
 import type { Table } from './client';
-import { button, called, download, fail, fill, h, number } from './dom';
+import { button, called, coded, download, fail, fill, h, number } from './dom';
 import { dialog } from './compose';
 import { film, type Film } from './film';
 import { picture, plot, type Drawn } from './picture';
@@ -75,7 +75,7 @@ export function queue(main: HTMLElement, readOnly: boolean): void {
         h('h2', {}, h('a', { href: `#/set/${set.id}` }, set.title || set.name)),
         h('p', { class: 'soft' }, `set ${set.id}, ${set.name}, ${set.clock} time, ${number(set.cells)} cell${set.cells === 1 ? '' : 's'} of ${number(set.repetitions)}, queued ${set.created} UTC`),
         h('p', {}, h('strong', { class: 'state' }, STATE[set.state]), ' ', ...progress.nodes),
-        set.message ? h('p', { class: 'warning' }, set.message) : null,
+        set.message ? h('p', { class: 'warning' }, ...coded(set.message)) : null,
         actions(set, readOnly));
     }));
   });
@@ -83,7 +83,7 @@ export function queue(main: HTMLElement, readOnly: boolean): void {
 
 interface Detail { set: SetInfo; text: string; table: Table | null; commands: string[]; record?: { version: string; seed: number; hash: string; seconds: number }; folder: string }
 
-/** What the first table shows: times, rate, and what was sent again and lost. */
+/** Metrics of the first table: times, rate, retransmissions and losses. */
 const MAIN = ['completion_time_s', 'throughput_bps', 'segments_retransmitted', 'segments_dropped', 'goodput_ratio', 'spurious_timeouts', 'genuine_timeouts', 'queue_delay_s'];
 
 /** The usual metrics of every cell, or all of them. */
@@ -116,7 +116,8 @@ export function metrics(table: Table, all: boolean): HTMLElement {
 export async function set(main: HTMLElement, id: number, readOnly: boolean): Promise<void> {
   const head = h('div'), results = h('div'), looked = h('div'), curve = h('div', { class: 'curve' });
   const commands = h('pre', { class: 'commands' });
-  fill(main, head, results, curve, looked, h('h2', {}, 'The same on the command line'), commands);
+  const below = h('section', { hidden: true, 'aria-label': 'Results' }, results, curve, looked, h('h2', {}, 'Commands for this set'), commands);
+  fill(main, head, below);
   let all = false, shown = '', drawn = '', busy = false, last = '';
   const progress: [number, number][] = [];
   let chart: ReturnType<typeof plot> | null = null;
@@ -144,17 +145,23 @@ export async function set(main: HTMLElement, id: number, readOnly: boolean): Pro
   let grow: ((set: SetInfo) => void) | null = null;
   follow(head, () => {
     const now = live.sets.find((set) => set.id === id);
-    const key = JSON.stringify(now);
+    const key = now ? JSON.stringify(now) : `absent, connected ${live.connected}`;
     if (key === shown) return;
     shown = key;
-    if (!now) { drawn = ''; fill(head, h('h1', {}, `Set ${id}`), h('p', { class: 'soft' }, live.connected ? 'There is no such set.' : 'Connecting…')); return; }
+    below.hidden = !now;
+    if (!now) {
+      drawn = '';
+      const absent = h('p', { id: 'absent' }, `There is no set ${id}. `, h('a', { href: '#/queue' }, 'Queue'));
+      fill(head, ...(live.connected ? [absent] : [h('h1', {}, `Set ${id}`), h('p', { class: 'soft' }, 'Connecting…')]));
+      return;
+    }
     if (shape([now]) !== drawn) {
       drawn = shape([now]);
       const progress = meter(now, (s) => ` ${number(s.done)} of ${number(s.total)} repetitions, ${s.clock} time`);
       grow = progress.show;
       fill(head, h('h1', {}, now.title || now.name),
         h('p', {}, h('strong', { class: 'state', id: 'state' }, STATE[now.state]), ' ', ...progress.nodes),
-        now.message ? h('p', { class: 'warning' }, now.message) : null,
+        now.message ? h('p', { class: 'warning' }, ...coded(now.message)) : null,
         h('div', { class: 'toolbar' }, actions(now, readOnly),
           button('All metrics', () => { all = !all; return load(); }),
           button('Edit a copy', async () => { const d = await get<Detail>(`sets/${id}`); sessionStorage.setItem('williwaw-draft', JSON.stringify({ name: d.set.name, text: d.text })); location.hash = '#/'; }),
@@ -166,7 +173,7 @@ export async function set(main: HTMLElement, id: number, readOnly: boolean): Pro
       progress.push([performance.now() / 1000, now.done]);
       const t0 = progress[0]![0];
       const data = [progress.map(([t]) => t - t0), progress.map(([, done]) => done)];
-      if (!chart && progress.length > 2) chart = plot(curve, 'time here (s)', 'repetitions', data[0]!, [{ label: 'finished', values: data[1]!, colour: '--needed' }]);
+      if (!chart && progress.length > 2) chart = plot(curve, 'elapsed time (s)', 'repetitions', data[0]!, [{ label: 'finished', values: data[1]!, colour: '--needed' }]);
       else chart?.setData(data as [number[], number[]]);
     }
     void refresh();

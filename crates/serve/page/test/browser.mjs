@@ -225,6 +225,12 @@ await run(async () => {
   await alone.context().close();
   say('a hostile title stays text in the page and in its export');
 
+  // A set that does not exist: one sentence with a link to the queue, no headings.
+  await page.goto(`${base}#/set/99999`);
+  await page.locator('#absent a[href="#/queue"]').waitFor();
+  assert.equal(await page.locator('#main h2:visible').count(), 0);
+  say('an absent set is one sentence with a link to the queue');
+
   // Compare, and a capture.
   await page.goto(`${base}#/compare`);
   await page.locator('select[aria-label="First set"] option').nth(1).waitFor({ state: 'attached' });
