@@ -329,7 +329,7 @@ pub(crate) fn page(root: &Path, tree: &Tree, findings: &mut Vec<String>) -> Resu
     let mut out = HEAD.replace("{count}", &count.to_string()).replace("{whole}", &whole.to_string());
     out += &rows;
     if !parted.is_empty() {
-        out += "\n## Where they part, and why\n";
+        out += "\n## Differences and their causes\n";
         out += &parted;
     }
     Ok(out)
@@ -337,21 +337,21 @@ pub(crate) fn page(root: &Path, tree: &Tree, findings: &mut Vec<String>) -> Resu
 
 const HEAD: &str = "# The kernel's SCTP and its model
 
-The profile `linux-6.x` of SCTP is held against Linux 6.12 in virtual time. There are {count} cases over one path, with a kernel at both ends
-or the model at both and equal conditions of the link. The path has 200 kbit/s and 100 ms each way; 128 KiB are sent in chunks of 1024 B. What is switched
-on over `crates/sctp/agreement/scenario.toml` is in `cases.toml` beside it, with the kernel's packets.
+The profile `linux-6.x` of SCTP is compared with Linux 6.12 in virtual time. There are {count} cases over one path, with a kernel at both ends
+or the model at both and equal conditions of the link. The path has 200 kbit/s and 100 ms each way; 128 KiB are sent in chunks of 1024 B. The options
+that a case adds to `crates/sctp/agreement/scenario.toml` are in `cases.toml` in its folder, with the kernel's packets.
 
 Compared are the packets at the sender's packet port from the first data on, in both directions and in their order: chunks, transmission
-sequence numbers, gap and duplicate reports, I bits. Heartbeats and their answers are as many on both sides; their place is not
+sequence numbers, gap and duplicate reports, I bits. Numbers of heartbeats and their acknowledgements are equal on both sides; their position is not
 compared, because each end draws their times (RFC 9260 section 8.3). The table has the largest difference in time up to the first packet that
 differs. Advertised windows are not compared: the kernel's application writes messages of 64 KiB, which fill its buffer until they
-are whole. Packets of the set-up differ in size, by parameters that the model has not and a larger cookie; so the model starts
-later by what they take. The kernel's receive buffer is large enough, and it does not call a path potentially failed (RFC 7829,
+are complete. Packets of the set-up differ in size, by parameters that the model lacks and a larger cookie; so the model starts
+later by their transmission time. The kernel's receive buffer is large enough, and it does not call a path potentially failed (RFC 7829,
 `net.sctp.pf_enable = 0`): with that it sends heartbeats while data are outstanding.
 Its timers count in ticks of 4 ms. The timer wheel rounds a timeout of up to two seconds up by at most 32 ms, a longer
 one by at most 256 ms; such delays add up.
 
-In {whole} of the {count} cases every packet is the same. `cargo run -p xtask -- sctp record` plays the kernels again.
+In {whole} of the {count} cases all packets are equal. `cargo run -p xtask -- sctp record` plays the kernels again.
 
 | case | what happens | data: Linux | model | apart | first difference |
 |---|---|---:|---:|---:|---|

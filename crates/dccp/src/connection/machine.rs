@@ -62,7 +62,7 @@ impl Connection {
     }
 
     fn emit(&mut self, io: &mut Io<'_, Dccp>, mut packet: Dccp, lives: Option<Span>) {
-        //= RFC 4340 section 7.7: every packet whose predecessor carries no data says how many such there are in a row
+        //= RFC 4340 section 7.7: every packet whose predecessor carries no data carries the number of such packets in a row
         if self.dataless > 0 && self.features.sends_ndp() {
             packet.options.push(Opt::NdpCount(self.dataless));
         }

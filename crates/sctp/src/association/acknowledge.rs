@@ -24,7 +24,7 @@ struct Newly {
 impl Association {
     /// Processes a SACK, or the acknowledgement in a SHUTDOWN.
     pub(super) fn on_sack(&mut self, io: &mut Io<'_, Packet>, sack: &Sack) {
-        //= RFC 9260 section 6.2.1, D-i: a SACK with a lower cumulative number is out of order and says nothing
+        //= RFC 9260 section 6.2.1, D-i: a SACK with a lower cumulative number is out of order and ignored
         if sack.cumulative < self.una || sack.cumulative > self.next {
             return;
         }
@@ -209,7 +209,7 @@ impl Association {
             io.record(|| Event::FastRetransmit { seq: tsn, recover: next });
         }
         self.paths[index].on_loss(&config, next);
-        //= RFC 9260 section 7.2.4, step 3: one packet of them leaves at once, whatever the window says
+        //= RFC 9260 section 7.2.4, step 3: one packet of them leaves at once, whatever the window
         self.rush = Some(path);
     }
 

@@ -95,7 +95,7 @@ impl Association {
             let abort = answer(own, Chunk::Abort { reflected: false, cause });
             return self.emit(io, path, abort);
         }
-        //= RFC 9260 section 9.2: in SHUTDOWN-ACK-SENT, an INIT is discarded and SHUTDOWN ACK sent again
+        //= RFC 9260 section 9.2: in SHUTDOWN-ACK-SENT, an INIT is discarded and SHUTDOWN ACK retransmitted
         if self.state == State::ShutdownAckSent {
             return self.send_alone(io, path, Chunk::ShutdownAck);
         }
@@ -169,7 +169,7 @@ impl Association {
         let stands = self.state != State::Closed;
         let age = io.now.since(cookie.made.min(io.now));
         if age > self.config.cookie_life && !(stands && ours && theirs) {
-            //= RFC 9260 section 5.1.5: a stale cookie is answered by an ERROR that says how late it is
+            //= RFC 9260 section 5.1.5: a stale cookie is answered by an ERROR with its staleness
             let late = age.as_nanos().saturating_sub(self.config.cookie_life.as_nanos()) / 1000;
             let late = u32::try_from(late).unwrap_or(u32::MAX);
             let error = Packet {
@@ -213,7 +213,7 @@ impl Association {
                     self.establish(io.now);
                 }
             }
-            //= RFC 9260 section 5.2.4, action C: a cookie that comes late is discarded
+            //= RFC 9260 section 5.2.4, action C: a cookie that arrives late is discarded
             (false, _) => return,
         }
         self.waiting.push_back((path, Chunk::CookieAck));

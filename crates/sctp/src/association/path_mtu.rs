@@ -24,7 +24,7 @@ impl Association {
     pub(super) fn path_mtu(&mut self, io: &mut Io<'_, Packet>, path: u8, mtu: u32) {
         let mtu = mtu.max(LEAST);
         let Some(target) = self.paths.get_mut(usize::from(path)) else { return };
-        //= RFC 1191 section 5: a message that tells more than is used is false
+        //= RFC 1191 section 5: a message with an MTU above the one in use is false
         match self.config.path_mtu {
             PathMtu::Off => return,
             PathMtu::Probe => {

@@ -56,7 +56,7 @@ impl Association {
         }
     }
 
-    //= RFC 9260 section 6.3.3: E1 the window shrinks, E2 the timer backs off, E3 the earliest chunks are sent again
+    //= RFC 9260 section 6.3.3: E1 the window shrinks, E2 the timer backs off, E3 the earliest chunks are retransmitted
     /// Processes an expiry of T3-rtx of a path: marks all its outstanding chunks for retransmission, and
     /// sends the oldest packet at once.
     fn on_t3(&mut self, io: &mut Io<'_, Packet>, path: u8) {

@@ -67,7 +67,7 @@ impl Association {
                 chunks.extend(data.into_iter().map(Chunk::Data));
                 let packet = self.packet(chunks);
                 self.emit(io, path, packet);
-                //= RFC 9260 section 6.3.3, E3: what fits into a single packet is sent again
+                //= RFC 9260 section 6.3.3, E3: chunks that fit into a single packet are retransmitted
                 if self.single {
                     break;
                 }
@@ -222,7 +222,7 @@ impl Association {
             target.used = true;
             target.last_sent = now;
             chosen.push(sent.data);
-            //= RFC 9260 section 6.3.2, R1 and 7.2.4: the timer runs anew where the first outstanding chunk is resent
+            //= RFC 9260 section 6.3.2, R1 and 7.2.4: the timer restarts where the first outstanding chunk is retransmitted
             if target.timer.deadline().is_never() || restarts && first == Some(i) {
                 target.timer.restart(now);
             }

@@ -183,7 +183,7 @@ impl Search {
         self.probe(Phase::Searching, reported, now);
     }
 
-    //= RFC 8899 section 4.3: a black hole was found: the base size is confirmed anew
+    //= RFC 8899 section 4.3: a black hole was found: the base size is confirmed again
     /// Processes repeated timeouts, after which a size that passed before may no longer pass. Returns the new
     /// packet size, if it changes.
     pub(crate) fn black_hole(&mut self, now: Time, mtu: u32) -> Option<u32> {

@@ -97,8 +97,8 @@ impl Timeline {
             let alone = match step {
                 Step::Timeout(number, after) => format!("timeout of {number} after {after:.2} s"),
                 Step::Fast(number) => format!("fast retransmit of {number}"),
-                Step::Verdict(true) => "the detector says: spurious".to_owned(),
-                Step::Verdict(false) => "the detector says: genuine".to_owned(),
+                Step::Verdict(true) => "verdict of the detector: spurious".to_owned(),
+                Step::Verdict(false) => "verdict of the detector: genuine".to_owned(),
                 Step::Timer(_) => continue,
                 _ => {
                     if !phase.takes(t, step) {
@@ -165,7 +165,7 @@ impl Phase {
         let mut words = Vec::new();
         let list = |what: &str, list: &[u64]| (!list.is_empty()).then(|| format!("{what} {}", ranges(list)));
         words.extend(list("> new", &self.new));
-        words.extend(list("> again", &self.again));
+        words.extend(list("> retransmitted", &self.again));
         if let (Some(first), Some(last)) = (self.acked.first(), self.acked.last()) {
             let span = if first == last { format!("{first}") } else { format!("{first} to {last}") };
             words.push(format!("< acknowledged {span}"));
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(lines.len(), 3, "{lines:?}");
         assert!(lines[0].ends_with("> new 1-3  < acknowledged 1"), "{}", lines[0]);
         assert!(lines[1].ends_with("timeout of 2 after 2.80 s"), "{}", lines[1]);
-        assert!(lines[2].ends_with("> again 2  < 1 duplicates of 1  x dropped 3"), "{}", lines[2]);
+        assert!(lines[2].ends_with("> retransmitted 2  < 1 duplicates of 1  x dropped 3"), "{}", lines[2]);
         assert_eq!(ranges(&[1, 2, 3, 7, 9, 10]), "1-3, 7, 9-10");
     }
 

@@ -51,9 +51,9 @@ pub(super) fn section(cells: &mut Cells) -> Result<String, String> {
 const DIFFERENCES: &str = "
 Why they differ:
 
-- Figure 3: two ACKs of 150 come twice, those of the two retransmissions of 131 that arrive behind the window. The study draws none.
+- Figure 3: two ACKs of 150 arrive twice, those of the two retransmissions of 131 that arrive after the window. The study draws none.
 - Figure 4: SCTP has sent 130 chunks before the pause, the study's 134. The study names neither the start of its association nor its window.
-  With RFC 9260 the first timeout of 1 s is spurious, and the window is still small when the pause comes.
+  With RFC 9260 the first timeout of 1 s is spurious, and the window is still small when the pause begins.
 - Figure 8: the study does not name the rate of figures 7 to 9; at 78 kbit/s segment 257 is the oldest of the 60 that wait, as in its
   trace. Here its original arrives, the copy that the timer sent is among the ten dropped, and the fast retransmit repairs 308, the first lost
   original. The timeout at that time is 25.5 s, doubled once, where the study prints 30.2 s; so the stall is longer than its 30 s.
@@ -99,7 +99,7 @@ fn fast(course: &Timeline) -> String {
 
 fn figure2(course: &Timeline) -> Vec<Row> {
     vec![
-        ("", "timeouts before an ACK comes", "2", while_silent(course)),
+        ("", "timeouts before an ACK arrives", "2", while_silent(course)),
         ("", "go-back-N", "132-150 (19 segments)", gone_back(course)),
         ("", "spurious fast retransmit", "151", fast(course)),
     ]
@@ -123,7 +123,7 @@ fn figure3(course: &Timeline) -> Vec<Row> {
             "of 131, at 42.9 s",
             format!("of {which}, at {revealed:.1} s"),
         ),
-        ("", "segments sent again afterwards", "none", gone_back(course)),
+        ("", "segments retransmitted afterwards", "none", gone_back(course)),
         ("", "duplicate ACKs afterwards", "none", after.to_string()),
     ]
 }
@@ -154,7 +154,7 @@ fn released(course: &Timeline) -> String {
     let new = course.pick(|step| matches!(step, Step::New(_)).then_some(()));
     let again = course.pick(|step| matches!(step, Step::Again(_)).then_some(()));
     let [new, again] = [new, again].map(|list| list.iter().filter(|(t, ())| held(*t)).count());
-    format!("{new}, and {again} sent again")
+    format!("{new}, and {again} retransmitted")
 }
 
 fn figure7(course: &Timeline) -> Vec<Row> {

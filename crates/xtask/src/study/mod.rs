@@ -213,10 +213,10 @@ fn judged(cells: &mut Cells, ranks: &Ranks) -> Result<(String, Vec<Pair>), Strin
         }
     }
     let mut out = format!(
-        "\n## The 24 ranks\n\n\
-         With `ns2-2002` {} of 24 published ranks come out at every rate of their group, and {} of {} ranks at single rates; with\n\
-         `rfc9260` {} of 24, and {} of {}. The columns have the measured rank at each rate, from the lowest on.\n\n\
-         | condition | published | protocol | `ns2-2002` | as published | `rfc9260` | as published |\n|---|---:|---|---|---:|---|---:|\n",
+        "\n## The 24 ranks\n\nWith `ns2-2002` {} of 24 published ranks are reproduced at every rate of their group, \
+         and {} of {} ranks at single rates; with\n`rfc9260` {} of 24, and {} of {}. The columns have the measured \
+         rank at each rate, from the lowest on.\n\n| condition | published | protocol | `ns2-2002` | as published | \
+         `rfc9260` | as published |\n|---|---:|---|---|---:|---|---:|\n",
         whole[0], all[0][0], all[0][1], whole[1], all[1][0], all[1][1]
     );
     out += &rows;
@@ -282,7 +282,7 @@ fn misses(
                 let transfer = cells.get(figure, &case(name), rate)?;
                 let _ = writeln!(
                     out,
-                    "{}: {} delivered, {} sent again, {} of them for nothing",
+                    "{}: {} delivered, {} retransmitted, {} of them unneeded",
                     title(name, Some(profile)),
                     transfer.delivered,
                     transfer.resent,
@@ -310,11 +310,11 @@ const HEAD: &str = "# SCTP, Reno and Eifel in the study of 2003
 
 Fu, Atiquzzaman and Ivancic, \"Effect of Delay Spike on SCTP, TCP Reno, and Eifel in a Wireless Mobile Environment\". The link has a delay
 of 1.4 s each way and a pause of 12 s at 28.0 s before the queue; bulk data flow for 150 s. Everything here is computed from `experiments/sctp` when the page is
-generated; `williwaw reproduce sctp/fig5` and the others judge the claims. SCTP stands under two profiles: `ns2-2002`, the module that
-the study used as far as its text tells, and `rfc9260`. [ADR 0045](adr/0045-sctp.md) names how they differ.
+generated; `williwaw reproduce sctp/fig5` and the others judge the claims. SCTP runs under two profiles: `ns2-2002`, the module that
+the study used as far as its text states, and `rfc9260`. [ADR 0045](adr/0045-sctp.md) names how they differ.
 
 Segments have 536 B and count from 1. In packet traces `>` leaves the sender, `<` reaches it, `x` is dropped by the queue; a line is a time
-in which the same kind of packets goes each way.
+with one kind of packets in each direction.
 ";
 
 const MISSES: &str = "
