@@ -1,4 +1,4 @@
-"""Verbs of the command line program that lies in the same wheel."""
+"""Verbs of the command line program of the wheel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._scenario import Scenario
 
 
 class CommandFailed(RuntimeError):
-    """The program refused or failed; ``code`` is its exit code, the text is what it said."""
+    """The program refused or failed; ``code`` is its exit code, the text is its message."""
 
     def __init__(self, text: str, code: int) -> None:
         super().__init__(text)

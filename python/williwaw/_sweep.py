@@ -238,7 +238,7 @@ def _missing(kept: list[Task], total: int, size: int, width: int | None = None) 
 
 
 def _size(scenario: Scenario, total: int, seconds: float) -> int:
-    """Repetitions that take about so many seconds of one core, by a forecast from pilot runs."""
+    """Repetitions that take about this many seconds of one core, by a forecast from pilot runs."""
     cost = json.loads(scenario._scene.cost())
     each = (cost["cpu_s"] or 1.0) / max(1, cost["runs"])
     return max(1, min(total, math.ceil(seconds / max(each, 1e-7)), 200_000))
