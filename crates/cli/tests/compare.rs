@@ -234,7 +234,11 @@ fn who_does_not_come_to_an_end_is_worse_and_that_is_said() {
     let set = ["--set", "flow.download.transport.tcp.spurious=none", "--no-worse"];
     let ended = desk.run(&[&cut[..], &set[..]].concat());
     assert_eq!(ended.code, 1, "{}", ended.out);
-    assert!(ended.out.contains("In 5 repetitions only small.toml has a value of download time"), "{}", ended.out);
+    assert!(
+        ended.out.contains("In 5 repetitions only small.toml has a value of download time"),
+        "{}",
+        ended.out
+    );
     // A grid over the gate does not claim equal weather either.
     let lasts = "[grid]\n\"hop.radio.gate.reselection.lasts\" = [\"1 s\", \"uniform(3 s, 15 s)\"]";
     desk.write("gates.toml", &common::SMALL.replace("[grid]", lasts));
