@@ -75,6 +75,8 @@ pub struct Tracer {
     /// By source: [`Packet::ledger`] and largest window that a host advertised in its packets, bytes; `Some` if packets
     /// themselves are not kept. A host has packets of few ledgers.
     windows: Option<Vec<Vec<(usize, u32)>>>,
+    /// Numbers of the sources in records, by the numbers with which they record; empty: the same.
+    numbers: Vec<u32>,
 }
 
 impl Tracer {
@@ -89,6 +91,15 @@ impl Tracer {
     /// A recorder of the largest window that each host advertises.
     pub fn of_windows() -> Self {
         Tracer { windows: Some(Vec::new()), ..Tracer::of(&[Category::Packets]) }
+    }
+    /// Sets the numbers of the sources in records, by the numbers with which they record from now on.
+    pub fn renumber(&mut self, numbers: Vec<u32>) {
+        self.numbers = numbers;
+    }
+    /// A source as in records, by the number with which it records.
+    #[cold]
+    pub fn recorded(&self, source: Source) -> Source {
+        Source(self.numbers.get(source.0 as usize).copied().unwrap_or(source.0))
     }
     /// True if neither events nor packets are kept.
     pub fn is_off(&self) -> bool {
@@ -120,11 +131,12 @@ impl Tracer {
     // Not inlined: recording is off in the common case.
     #[cold]
     fn push(&mut self, record: Record) {
-        self.records.push(record);
+        self.records.push(Record { source: self.recorded(record.source), ..record });
     }
     /// Records a packet that a host sends (with its body) or receives. Check [`Tracer::wants`] first.
     #[cold]
     pub fn sight<B: Body>(&mut self, t: Time, source: Source, packet: &Packet, sent: Option<&B>) {
+        let source = self.recorded(source);
         if let Some(windows) = &mut self.windows {
             if let Some(segment) = sent.and_then(Body::segment) {
                 offer(windows, source, packet.ledger(), segment.window);
@@ -158,7 +170,7 @@ impl Tracer {
             return;
         }
         let after = self.drained + self.records.len();
-        let derived = Some(from);
+        let (source, derived) = (self.recorded(source), Some(from));
         self.sightings.push(Sighting {
             t,
             source,

@@ -180,6 +180,9 @@ impl Element for Absorber {
     fn next_wake(&self) -> Time {
         Time::NEVER
     }
+    fn wakes(&self) -> bool {
+        false
+    }
     fn holds(&self) -> usize {
         0
     }

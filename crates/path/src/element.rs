@@ -16,7 +16,8 @@ use base::{Rate, Time};
 use std::any::Any;
 use std::collections::VecDeque;
 
-/// Number of an element in its network. At equal wake-up times, smaller numbers run first.
+/// Number of an element in its network, in the order of adding. At equal wake-up times, smaller numbers run first. In a
+/// running network elements know each other by their places ([`Network::start`](crate::network::Network::start)), which have the same order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ElementId(pub u32);
 
@@ -89,6 +90,10 @@ pub trait Element: Any + Send {
     /// network calls it on late elements before its counters are read.
     fn settle(&mut self, _cx: &mut Cx<'_>) -> Time {
         Time::ZERO
+    }
+    /// Whether the element ever requests a wake-up. Those that do not need no entry in the schedule.
+    fn wakes(&self) -> bool {
+        true
     }
     /// Number of packets inside the element, for checks that no packet is lost or duplicated unnoticed.
     fn holds(&self) -> usize;
@@ -171,7 +176,7 @@ impl Cx<'_> {
         self.now
     }
 
-    /// The element that is running.
+    /// Place of the element that is running.
     #[inline]
     pub fn me(&self) -> ElementId {
         self.me
@@ -233,7 +238,8 @@ impl Cx<'_> {
                 let queued =
                     matches!(reason, DropReason::QueueFull | DropReason::Early | DropReason::Expired);
                 *(if queued { &mut ledger.queue_drops } else { &mut ledger.other_drops }) += 1;
-                ledger.drops.push(DataDrop { ordinal: packet.ordinal, element: self.me.0, queued });
+                let element = self.core.tracer.recorded(Source(self.me.0)).0;
+                ledger.drops.push(DataDrop { ordinal: packet.ordinal, element, queued });
             } else {
                 ledger.ack_drops += 1;
             }

@@ -155,6 +155,9 @@ impl Element for Loss {
     fn next_wake(&self) -> Time {
         Time::NEVER
     }
+    fn wakes(&self) -> bool {
+        false
+    }
     fn holds(&self) -> usize {
         0
     }

@@ -21,7 +21,10 @@ use std::collections::VecDeque;
 
 /// A network under construction or running.
 pub struct Network {
+    /// Elements by their places: after the start those that wake come first, in the order of adding.
     elements: Vec<Node>,
+    /// Place of each element by its number.
+    places: Vec<u32>,
     schedule: Schedule,
     core: Core,
     /// Packets sent and not yet delivered; empty between two wake-ups.
@@ -47,6 +50,7 @@ impl Network {
     pub fn new(flows: usize, tracer: Tracer) -> Self {
         Network {
             elements: Vec::new(),
+            places: Vec::new(),
             schedule: Schedule::new(0),
             core: Core {
                 pool: Pool::new(),
@@ -70,8 +74,10 @@ impl Network {
 
     /// Adds an element. Elements further downstream must be added first, since they run first at equal times.
     pub fn add(&mut self, element: impl Element) -> ElementId {
+        let number = self.elements.len() as u32;
         self.elements.extend(Node::of(element));
-        ElementId(self.elements.len() as u32 - 1)
+        self.places.push(number);
+        ElementId(number)
     }
 
     /// Connects port `out` of `from` to port `into` of `to`.
@@ -80,9 +86,12 @@ impl Network {
     }
 
     /// Ends construction and schedules the first wake-ups. `shuffle_ties`: seed for a random order of elements at
-    /// equal times, used by tests.
+    /// equal times, used by tests; it depends on the places, which are then the numbers.
     pub fn start(&mut self, shuffle_ties: Option<u64>) {
-        self.schedule = Schedule::new(self.elements.len());
+        self.schedule = Schedule::new(match shuffle_ties {
+            Some(_) => self.elements.len(),
+            None => self.put_wakers_first(),
+        });
         let tables = self.elements.iter().enumerate();
         let tables = tables.filter_map(|(i, e)| Some((ElementId(i as u32), e.table()?)));
         self.core.wires.lay(self.elements.len(), &tables.collect::<Vec<_>>());
@@ -91,9 +100,28 @@ impl Network {
             None => lookahead::prepare(&mut self.elements, &mut self.core),
         }
         for (i, element) in self.elements.iter().enumerate() {
-            self.schedule.set(i, element.next_wake());
+            self.schedule.no_later(i, element.next_wake());
             self.late.extend(element.is_late().then_some(ElementId(i as u32)));
         }
+    }
+
+    /// Gives the elements that wake the first places, so that the schedule is short; returns their number.
+    fn put_wakers_first(&mut self) -> usize {
+        let mut elements: Vec<(u32, Node)> = (0..).zip(std::mem::take(&mut self.elements)).collect();
+        elements.sort_by_key(|(_, element)| !element.wakes());
+        let numbers: Vec<u32> = elements.iter().map(|(number, _)| *number).collect();
+        for (place, number) in numbers.iter().enumerate() {
+            self.places[*number as usize] = place as u32;
+        }
+        self.elements = elements.into_iter().map(|(_, element)| element).collect();
+        self.core.wires.renumber(&self.places);
+        self.core.tracer.renumber(numbers);
+        self.elements.iter().filter(|element| element.wakes()).count()
+    }
+
+    /// Place of an element.
+    fn place(&self, id: ElementId) -> ElementId {
+        ElementId(self.places.get(id.0 as usize).copied().unwrap_or(id.0))
     }
 
     /// Time of the next event; `None`: never.
@@ -240,6 +268,7 @@ impl Network {
 
     /// Delivers a packet from outside to an element at `at`, or now if that is later.
     pub fn inject(&mut self, at: Time, to: ElementId, port: Port, packet: Packet) {
+        let to = self.place(to);
         self.pass(at, to);
         self.outbox.push(&packet, to, u32::from(port.0));
         self.settle();
@@ -247,14 +276,21 @@ impl Network {
 
     /// Sends a signal to an element at `at`, or now if that is later. All events due by then are executed first.
     pub fn signal(&mut self, at: Time, to: ElementId, signal: Signal) {
+        let to = self.place(to);
         self.pass(at, to);
         let i = to.0 as usize;
         let element = &mut self.elements[i];
         let (core, outbox) = (&mut self.core, &mut self.outbox);
         element.on_signal(&mut Cx { now: self.now, me: to, core, outbox }, signal);
-        let next = element.next_wake();
-        self.schedule.set(i, next);
+        self.plan(i);
         self.settle();
+    }
+
+    /// Schedules the wake-up of an element after a call from outside.
+    fn plan(&mut self, i: usize) {
+        if let Some(element) = self.elements.get(i).filter(|element| element.wakes()) {
+            self.schedule.set(i, element.next_wake());
+        }
     }
 
     /// Registers `signal` to an element for trigger `name`. A trigger may have several signals.
@@ -304,14 +340,14 @@ impl Network {
         act: impl FnOnce(&mut T, &mut Cx<'_>) -> R,
     ) -> Option<R> {
         self.element::<T>(id)?;
+        let id = self.place(id);
         self.pass(at, id);
         let i = id.0 as usize;
         let any: &mut dyn Any = &mut **self.elements.get_mut(i)?;
         let element = any.downcast_mut::<T>()?;
         let (core, outbox) = (&mut self.core, &mut self.outbox);
         let done = act(element, &mut Cx { now: self.now, me: id, core, outbox });
-        let next = element.next_wake();
-        self.schedule.set(i, next);
+        self.plan(i);
         self.settle();
         Some(done)
     }
@@ -354,14 +390,15 @@ impl Network {
     }
     /// The element as a `T`; `None` if it is of another type.
     pub fn element<T: Element>(&self, id: ElementId) -> Option<&T> {
-        let any: &dyn Any = &**self.elements.get(id.0 as usize)?;
+        let any: &dyn Any = &**self.elements.get(self.place(id).0 as usize)?;
         any.downcast_ref()
     }
 
     /// The element as a `T`, for settings before a run and for packets that have left the network. Unlike
     /// [`Network::enter`] this executes no events.
     pub fn element_mut<T: Element>(&mut self, id: ElementId) -> Option<&mut T> {
-        let any: &mut dyn Any = &mut **self.elements.get_mut(id.0 as usize)?;
+        let place = self.place(id);
+        let any: &mut dyn Any = &mut **self.elements.get_mut(place.0 as usize)?;
         any.downcast_mut()
     }
 }
@@ -444,8 +481,10 @@ mod tests {
     use super::*;
     use crate::capacity::Capacity;
     use crate::link::{Link, LinkConfig, QueueLimit};
+    use crate::loss::{Loss, Rule};
     use base::event::Category;
     use base::packet::Flags;
+    use base::rng::Seed;
     use base::{Rate, Span};
     use proptest::prelude::*;
 
@@ -493,6 +532,25 @@ mod tests {
         let got = network.element::<End>(end).map(|end| end.got.clone()).unwrap_or_default();
         let waited = network.ledgers().iter().map(|ledger| ledger.queue_delay_ns).sum();
         (got, network.counters(), waited)
+    }
+
+    /// An element that never wakes has a place behind those that do. Records, drops and calls name it by its number.
+    #[test]
+    fn elements_keep_their_numbers() {
+        let mut network = Network::new(1, Tracer::of(&[Category::Path]));
+        let stream = Seed { seed: 1, repetition: 0 }.stream("all", "loss");
+        let loss = network.add(Loss::new(Rule::Random(1.0), stream));
+        let end = network.add(End { sends: [(Time::ZERO, 100)].into(), got: Vec::new() });
+        network.wire(end, Port(0), loss, Port(0));
+        network.start(None);
+        assert_eq!(network.places, [1, 0]);
+        network.run_until(Time::ZERO + Span::from_secs(1));
+        network.inject(network.now(), loss, Port(0), Packet { flags: Flags::DATA, ..Packet::NONE });
+        network.signal(network.now(), loss, Signal::Cease);
+        let drops = network.ledgers().iter().flat_map(|ledger| &ledger.drops);
+        assert_eq!(drops.map(|drop| drop.element).collect::<Vec<_>>(), [loss.0; 2]);
+        assert_eq!(network.records().iter().map(|r| r.source.0).collect::<Vec<_>>(), [loss.0; 2]);
+        assert!(network.element::<Loss>(loss).is_some() && network.element::<End>(end).is_some());
     }
 
     proptest! {

@@ -31,6 +31,9 @@ impl Element for Router {
     fn next_wake(&self) -> Time {
         Time::NEVER
     }
+    fn wakes(&self) -> bool {
+        false
+    }
     fn table(&self) -> Option<&[Option<Port>]> {
         Some(&self.ports)
     }

@@ -59,6 +59,15 @@ impl Wires {
         self.noted.push((from, out, end));
     }
 
+    /// Replaces the numbers of elements in the collected wires by those in `places`.
+    pub(crate) fn renumber(&mut self, places: &[u32]) {
+        let place = |id: &mut ElementId| id.0 = places.get(id.0 as usize).copied().unwrap_or(id.0);
+        for (from, _, (to, _)) in &mut self.noted {
+            place(from);
+            place(to);
+        }
+    }
+
     /// Lays out the collected wires of `elements` elements; `tables`: elements with a static table.
     pub(crate) fn lay(&mut self, elements: usize, tables: &[(ElementId, Table<'_>)]) {
         let mut others = vec![0; elements + 1];
