@@ -159,10 +159,14 @@ impl Buffer {
 
     /// Raises the slow-start bound after a segment of `len` bytes, with occupancy `kept`; returns whether it grew
     /// (`tcp_grow_window`).
+    #[inline]
     pub(super) fn grow(&mut self, len: u32, full: u32, kept: BufferOccupancy) -> bool {
-        if self.clamp.min(self.limit) <= self.allowed {
-            return false;
-        }
+        // At its bound for most of a long transfer.
+        self.clamp.min(self.limit) > self.allowed && self.grow_below_bound(len, full, kept)
+    }
+
+    #[inline(never)]
+    fn grow_below_bound(&mut self, len: u32, full: u32, kept: BufferOccupancy) -> bool {
         let room = self.clamp.min(self.free(kept)).min(self.limit).saturating_sub(self.allowed);
         let more = self.step(u64::from(len), u64::from(full));
         if room == 0 || more == 0 {
