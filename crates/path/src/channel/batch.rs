@@ -255,17 +255,20 @@ impl Channel {
     fn go_on(&mut self, cx: &mut Cx<'_>, end: Time) {
         self.idle_since = end;
         cx.now = end;
-        if self.queues.len() == 0 && self.buffer.current().is_none() {
+        let is_buffered = self.buffer.current().is_some();
+        if !is_buffered && self.queues.len() == 0 {
             // With ARQ the feedback on this frame is outstanding, so the resources stay.
             self.resume = Time::NEVER;
             if self.arq.is_none() {
                 self.idle(end);
             }
-        } else if self.begins_next(end) {
-            self.begin(cx, false);
-        } else {
+        } else if !self.begins_next(end) {
             self.run_feedback(end + INSTANT);
             self.serve(cx);
+        } else if is_buffered {
+            self.begin_new(cx);
+        } else {
+            self.begin_waiting(cx);
         }
     }
 
@@ -416,21 +419,19 @@ impl Channel {
         if !self.queues.passes(packet, at_once) {
             return false;
         }
-        let body = self.framing.body(packet.size);
-        self.buffer.push(packet, now, body, self.framing.count(body));
         self.resume = Time::NEVER;
-        self.begin_new(cx);
+        self.begin_packet(cx, packet, now);
         true
     }
 
     /// Whether the next frame starts at `t` without a look at repeats, feedback and allocation.
-    #[inline]
+    #[inline(always)] // part of `go_on`
     fn begins_next(&mut self, t: Time) -> bool {
         // Where the choice between classes depends on when it is made, the send buffer is filled first.
         let in_order = self.queues.is_strict() || self.send_buffer.is_none();
         in_order
             && self.allocation.as_ref().is_none_or(Allocation::is_held)
-            && self.is_open(t)
             && self.has_new()
+            && self.is_open(t)
     }
 }

@@ -65,6 +65,21 @@ impl Unit {
     }
 }
 
+/// Start of a packet that is not in the send buffer before.
+pub(crate) struct Start {
+    /// Arrival at the input queue.
+    pub(crate) joined: Time,
+    /// Start of its first frame.
+    pub(crate) began: Time,
+    /// Bytes to be cut into frames.
+    pub(crate) body: u32,
+    pub(crate) frames: u32,
+    /// Frames whose acknowledgement is outstanding.
+    pub(crate) unheard: u32,
+    /// Propagation delay.
+    pub(crate) delay: Span,
+}
+
 /// Number of packets, and their bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Amount {
@@ -175,6 +190,26 @@ impl Buffer {
             (unit.delay, unit.arrival) = (Span::ZERO, Time::ZERO);
             (unit.corrupt, unit.lost, unit.buffered, unit.gone) = (false, None, true, false);
         }
+    }
+
+    /// Adds a packet and begins its first frame, if no packet waits for its start. Returns its number.
+    #[inline(always)] // part of the start of a packet
+    pub(crate) fn push_begun(&mut self, packet: &Packet, start: &Start) -> u64 {
+        debug_assert!(self.current().is_none());
+        self.send.add(packet.size);
+        self.under_way.add(packet.size);
+        self.held += 1;
+        if let Some(unit) = self.units.push_place() {
+            unit.packet = *packet;
+            (unit.joined, unit.began) = (start.joined, start.began);
+            (unit.body, unit.frames) = (start.body, start.frames);
+            (unit.sent, unit.missing, unit.unheard) = (1, start.frames, start.unheard);
+            (unit.delay, unit.arrival) = (start.delay, Time::ZERO);
+            (unit.corrupt, unit.lost, unit.buffered, unit.gone) = (false, None, true, false);
+        }
+        let number = self.current;
+        self.current += u64::from(start.frames == 1);
+        number
     }
 
     /// Begins the next frame of the current packet; returns the packet's number, its entry, and the number of the

@@ -44,6 +44,36 @@ impl Framing {
     }
 }
 
+/// Frames of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PacketFrames {
+    /// Size of the packet, bytes.
+    size: u32,
+    /// Bytes to be cut into frames.
+    pub(super) body: u32,
+    /// Number of frames.
+    pub(super) count: u32,
+    /// Bytes of the first frame.
+    pub(super) first: u32,
+}
+
+impl PacketFrames {
+    /// Frames of a packet of `size` bytes.
+    pub(super) fn of(framing: &Framing, size: u32) -> Self {
+        let body = framing.body(size);
+        PacketFrames { size, body, count: framing.count(body), first: framing.bytes(body, 0) }
+    }
+
+    /// [`PacketFrames::of`], computed for a size other than the last one only.
+    #[inline]
+    pub(super) fn again(&mut self, framing: &Framing, size: u32) -> Self {
+        if self.size != size {
+            *self = PacketFrames::of(framing, size);
+        }
+        *self
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

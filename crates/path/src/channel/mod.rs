@@ -42,7 +42,7 @@ use class::{ClassConfig, Classes};
 use credit::{CREDIT, Credit};
 use error::{Errors, FrameOutcome};
 use follow::{Follower, Followers, Service};
-use frame::Framing;
+use frame::{Framing, PacketFrames};
 
 /// Configuration of a channel.
 pub struct ChannelConfig {
@@ -157,6 +157,8 @@ pub struct Channel {
     advanced: Time,
     /// Interval in which all gates are known to be open, end excluded.
     open: (Time, Time),
+    /// Frames of the packet that started last.
+    packet_frames: PacketFrames,
     frame_times: FrameTimes,
     last_frame: LastFrame,
     /// Time of the last call or step, if it left a step for the same time.
@@ -212,6 +214,7 @@ impl Channel {
             calm: Time::ZERO,
             advanced: Time::ZERO,
             open: (Time::ZERO, Time::ZERO),
+            packet_frames: PacketFrames::of(&config.framing, 0),
             frame_times: FrameTimes::default(),
             last_frame: LastFrame::default(),
             again: Time::NEVER,

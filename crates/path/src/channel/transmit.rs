@@ -1,13 +1,14 @@
 //! Transmitter of a channel: from the input queues through the send buffer to the frame in service.
 
 use super::arq::{Arq, Frame};
+use super::buffer::Start;
 use super::credit::Credit;
 use super::{Channel, InService};
 use crate::element::Cx;
-use crate::qdisc::Room;
+use crate::qdisc::{Room, Waiting};
 use base::Time;
 use base::event::{Category, Event};
-use base::packet::{DropReason, Flags};
+use base::packet::{DropReason, Flags, Packet};
 
 impl Channel {
     /// Fills the send buffer and starts the next frame; sets `resume` if transmission is suspended.
@@ -86,7 +87,7 @@ impl Channel {
     fn drop_next(&mut self, cx: &mut Cx<'_>, repeats: bool) -> bool {
         let Some((number, unit)) = self.buffer.current().filter(|_| !repeats) else {
             if !repeats {
-                self.take_in(cx, Time::NEVER);
+                self.take_in(cx);
             }
             return !repeats;
         };
@@ -118,31 +119,31 @@ impl Channel {
     #[inline(never)]
     fn fill_to(&mut self, cx: &mut Cx<'_>, room: Room) {
         while self.queues.head().is_some_and(|head| self.buffer.takes(room, head.size)) {
-            self.take_in(cx, Time::NEVER);
+            self.take_in(cx);
         }
     }
 
-    /// Moves one packet that has arrived before `now` from the queues to the send buffer; AQM may drop the packet instead.
+    /// Moves one packet from the queues to the send buffer; AQM may drop the packet instead.
     #[inline]
-    pub(super) fn take_in(&mut self, cx: &mut Cx<'_>, now: Time) {
-        let Channel { queues, buffer, framing, advanced, grants: false, .. } = self else {
-            return self.take_in_any(cx);
-        };
-        let taken = queues.take_plain(*advanced, now, |waiting| {
-            let body = framing.body(waiting.packet.size);
-            buffer.push(&waiting.packet, waiting.joined, body, framing.count(body));
-        });
-        if !taken {
-            self.take_in_any(cx);
+    fn take_in(&mut self, cx: &mut Cx<'_>) {
+        let plain = if self.grants { None } else { self.queues.take_plain(Time::NEVER, Time::NEVER) };
+        match plain {
+            Some(waiting) => self.push(&waiting),
+            None => self.take_in_any(cx),
         }
     }
 
     /// The general case of [`Channel::take_in`].
     fn take_in_any(&mut self, cx: &mut Cx<'_>) {
         if let Some(waiting) = self.granting(cx, 0, |queues, cx| queues.take(cx)) {
-            let body = self.framing.body(waiting.packet.size);
-            self.buffer.push(&waiting.packet, waiting.joined, body, self.framing.count(body));
+            self.push(&waiting);
         }
+    }
+
+    /// Adds a packet to the send buffer.
+    fn push(&mut self, waiting: &Waiting) {
+        let body = self.framing.body(waiting.packet.size);
+        self.buffer.push(&waiting.packet, waiting.joined, body, self.framing.count(body));
     }
 
     /// Starts the transmission of a frame: a retransmission or a new one.
@@ -151,9 +152,65 @@ impl Channel {
             return self.begin_repeat(cx);
         }
         if self.buffer.current().is_none() {
-            self.take_in(cx, cx.now());
+            return self.begin_waiting(cx);
         }
         self.begin_new(cx);
+    }
+
+    /// Starts the first frame of the next packet in the queues; AQM may drop the packet instead.
+    #[inline]
+    pub(super) fn begin_waiting(&mut self, cx: &mut Cx<'_>) {
+        if !self.grants
+            && let Some(waiting) = self.queues.take_plain(self.advanced, cx.now())
+        {
+            return self.begin_packet(cx, &waiting.packet, waiting.joined);
+        }
+        self.take_in_any(cx);
+        self.begin_new(cx);
+    }
+
+    /// Moves a packet into the send buffer and starts its first frame, if no packet waits there for its start.
+    #[inline(always)] // two callers, in the loop over packets
+    pub(super) fn begin_packet(&mut self, cx: &mut Cx<'_>, packet: &Packet, joined: Time) {
+        let now = cx.now();
+        cx.count_frames(1);
+        let frames = self.packet_frames.again(&self.framing, packet.size);
+        let delay = self.followers.delay().unwrap_or(self.delay);
+        let unheard = u32::from(self.arq.is_some());
+        let start = Start { joined, began: now, body: frames.body, frames: frames.count, unheard, delay };
+        let number = self.buffer.push_begun(packet, &start);
+        self.note_start(cx, packet, joined);
+        self.put_in_service(now, number, frames.first, frames.count == 1);
+    }
+
+    /// Spends credit for a packet whose first frame starts, and counts its sojourn time in the queue.
+    #[inline]
+    fn note_start(&mut self, cx: &mut Cx<'_>, packet: &Packet, joined: Time) {
+        let now = cx.now();
+        if let Some(credit) = self.credit.as_mut().filter(|_| !packet.flags.has(Flags::VIRTUAL)) {
+            credit.spend();
+        }
+        if packet.flags.has(Flags::DATA)
+            && let Some(ledger) = cx.ledger(packet)
+        {
+            ledger.queue_delay_ns += now.since(joined).as_nanos();
+            ledger.queue_waits += 1;
+        }
+        let packet = packet.id;
+        cx.record(Category::Path, now, || Event::ServiceStarted { packet });
+    }
+
+    /// Puts a new frame of packet `number` into service.
+    #[inline(always)] // part of the two starts
+    fn put_in_service(&mut self, now: Time, number: u64, bytes: u32, last: bool) {
+        match &mut self.arq {
+            Some(arq) => arq.begun(1),
+            // Without ARQ the packet leaves the send buffer now.
+            None => self.buffer.release(number),
+        }
+        let end = self.finish(now, bytes);
+        let frame = Frame { unit: number, bytes, repeated: 0, good: false, last };
+        self.in_service = Some(InService { frame, left: bytes, end });
     }
 
     /// Starts the retransmission of a frame.
@@ -180,27 +237,10 @@ impl Channel {
         unit.unheard += u32::from(self.arq.is_some());
         if nth == 0 {
             unit.delay = self.followers.delay().unwrap_or(self.delay);
-            let packet = &unit.packet;
-            if let Some(credit) = self.credit.as_mut().filter(|_| !packet.flags.has(Flags::VIRTUAL)) {
-                credit.spend();
-            }
-            if packet.flags.has(Flags::DATA)
-                && let Some(ledger) = cx.ledger(packet)
-            {
-                ledger.queue_delay_ns += now.since(unit.joined).as_nanos();
-                ledger.queue_waits += 1;
-            }
-            let packet = packet.id;
-            cx.record(Category::Path, now, || Event::ServiceStarted { packet });
+            let (packet, joined) = (unit.packet, unit.joined);
+            self.note_start(cx, &packet, joined);
         }
-        match &mut self.arq {
-            Some(arq) => arq.begun(1),
-            // Without ARQ the packet leaves the send buffer now.
-            None => self.buffer.release(number),
-        }
-        let end = self.finish(now, bytes);
-        let frame = Frame { unit: number, bytes, repeated: 0, good: false, last };
-        self.in_service = Some(InService { frame, left: bytes, end });
+        self.put_in_service(now, number, bytes, last);
     }
 
     /// Whether an arriving packet of `size` bytes leaves the queue at once, so that no queue limit applies.

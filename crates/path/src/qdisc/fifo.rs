@@ -178,18 +178,6 @@ impl Fifo {
         self.waiting.front().is_some_and(|head| head.joined <= since || head.joined < now)
     }
 
-    /// Removes the packet at the head of a plain queue, which `act` reads; false if there is none.
-    #[inline]
-    pub(crate) fn pop_by(&mut self, act: impl FnOnce(&Waiting)) -> bool {
-        let Some(waiting) = self.waiting.front() else { return false };
-        act(waiting);
-        let (size, flags) = (waiting.packet.size, waiting.packet.flags);
-        self.bytes -= u64::from(size);
-        self.real -= usize::from(!flags.has(Flags::VIRTUAL));
-        self.waiting.pop_front();
-        true
-    }
-
     /// Whether a packet that arrives at this queue, which is empty, joins it unchanged. `at_once`: no limit applies.
     #[inline]
     pub(crate) fn passes(&self, size: u32, at_once: bool) -> bool {
