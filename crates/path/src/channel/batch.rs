@@ -140,7 +140,7 @@ impl Channel {
                 let service = *service;
                 if let Some(rest) = self.rest(&service, rate) {
                     if rest.end >= limit && defers && limit == last && self.may_defer(&service, &rest) {
-                        self.deferred = rest.end;
+                        (self.deferred, self.busy) = (rest.end, rest.end);
                         break;
                     }
                     if rest.end < limit && self.run_packet(cx, &service, &rest) {

@@ -63,6 +63,12 @@ impl Unit {
     fn is_whole(&self) -> bool {
         self.missing == 0
     }
+
+    /// Whether the packet was delivered or dropped, and neither send buffer nor ARQ needs the entry.
+    #[inline]
+    fn is_needless(&self) -> bool {
+        self.gone && !self.buffered && self.unheard == 0
+    }
 }
 
 /// Start of a packet that is not in the send buffer before.
@@ -394,14 +400,17 @@ impl Buffer {
         self.held -= 1;
         let Some(unit) = self.units.get_mut(number) else { return };
         unit.gone = true;
-        let (begun, size) = (!unit.began.is_never(), unit.packet.size);
+        let (begun, size, needless) = (!unit.began.is_never(), unit.packet.size, unit.is_needless());
         if begun {
             self.under_way.sub(size);
         }
-        while self.get(self.next).is_some_and(|unit| unit.gone) {
-            self.next += 1;
+        // Usually the first entry is the only one that is no longer needed.
+        if needless && number == self.units.base() {
+            self.units.drop_front();
         }
-        self.forget();
+        if self.get(self.next).is_some_and(|unit| unit.gone) {
+            self.tidy();
+        }
     }
 
     /// Removes a packet that was delivered or dropped `now`.
@@ -467,7 +476,7 @@ impl Buffer {
     /// Removes the first entries as far as they are no longer needed.
     #[inline]
     fn forget(&mut self) {
-        while self.units.front().is_some_and(|unit| unit.gone && !unit.buffered && unit.unheard == 0) {
+        while self.units.front().is_some_and(Unit::is_needless) {
             self.units.drop_front();
         }
         self.next = self.next.max(self.units.base());

@@ -100,11 +100,21 @@ impl Bounds {
         }
     }
 
-    /// [`ClassRule::holds`].
+    /// Whether size and service class are the only conditions.
+    fn is_simple(&self) -> bool {
+        self.kind.is_none() && self.ledgers.is_none()
+    }
+
+    /// Whether size and service class match.
     #[inline]
-    fn hold(&self, packet: &Packet) -> bool {
+    fn hold_simply(&self, packet: &Packet) -> bool {
         (self.size.0..=self.size.1).contains(&packet.size)
             && (self.service.0..=self.service.1).contains(&packet.class)
+    }
+
+    /// [`ClassRule::holds`].
+    fn hold(&self, packet: &Packet) -> bool {
+        self.hold_simply(packet)
             && self.kind.is_none_or(|kind| kind == PacketKind::of(packet.flags))
             && self.ledgers.as_ref().is_none_or(|of| of.get(packet.ledger()) == Some(&true))
     }
@@ -143,6 +153,8 @@ pub(crate) struct Classes {
     expire: bool,
     /// Whether the classes have different priorities, and no maximum time without service.
     is_strict: bool,
+    /// Whether size and service class decide the class of a packet.
+    is_simple: bool,
     /// Whether any class has a maximum time without service.
     bounded: bool,
     /// Class that has exceeded this maximum by most.
@@ -177,6 +189,7 @@ impl Classes {
         let bounded = configs.iter().any(|c| c.turn_within.is_some());
         let classes: Vec<Class> = configs.into_iter().zip(bits).map(class).collect();
         let turns = vec![None; order.len()];
+        let is_simple = classes.iter().all(|class| class.bounds.is_simple());
         let is_strict = !bounded && groups.iter().all(|(begin, end)| end - begin == 1);
         Classes {
             classes,
@@ -188,6 +201,7 @@ impl Classes {
             quantum: 1,
             expire,
             is_strict,
+            is_simple,
             bounded,
             overdue: None,
         }
@@ -232,6 +246,16 @@ impl Classes {
     /// Class of a packet.
     #[inline]
     fn class_of(&self, packet: &Packet) -> usize {
+        if !self.is_simple {
+            return self.class_by_kind(packet);
+        }
+        let Some((_, others)) = self.classes.split_last() else { return 0 };
+        others.iter().position(|class| class.bounds.hold_simply(packet)).unwrap_or(others.len())
+    }
+
+    /// The general case of [`Classes::class_of`].
+    #[inline(never)]
+    fn class_by_kind(&self, packet: &Packet) -> usize {
         let Some((_, others)) = self.classes.split_last() else { return 0 };
         others.iter().position(|class| class.bounds.hold(packet)).unwrap_or(others.len())
     }

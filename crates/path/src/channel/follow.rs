@@ -97,8 +97,8 @@ impl Follower {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Followers {
     list: Vec<Follower>,
-    /// Time of the next state change of any machine; none without machines.
-    next: Option<Time>,
+    /// Time of the next state change of any machine.
+    next: Time,
     /// End of the pause in transmission after a change.
     paused: Time,
     /// Rate of the present states, if one sets it.
@@ -118,7 +118,7 @@ impl Followers {
 
     /// Updates what depends on the present states.
     fn look_ahead(&mut self) {
-        self.next = self.list.iter().map(|f| f.machine.next_change()).min();
+        self.next = self.list.iter().map(|f| f.machine.next_change()).min().unwrap_or(Time::NEVER);
         self.rate = self.list.iter().filter_map(|f| f.rate).next_back();
         let delay = self.list.iter_mut().rev().find_map(|f| f.setting()?.delay.as_mut());
         self.draws_delay = delay.as_ref().is_some_and(|sampler| sampler.constant().is_none());
@@ -135,7 +135,7 @@ impl Followers {
     /// Time of the next state change of any machine.
     #[inline]
     pub(crate) fn next_change(&self) -> Time {
-        self.next.unwrap_or(Time::NEVER)
+        self.next
     }
 
     /// Performs the next state change due by `now`; returns the number of its machine, and the change.

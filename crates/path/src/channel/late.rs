@@ -89,9 +89,13 @@ impl Channel {
 
     /// Whether the packet in service and those in the queues need more time than until `t`.
     #[inline]
-    fn is_busy_at(&self, t: Time) -> bool {
-        let Some(rate) = self.steady_rate() else { return false };
-        t < self.deferred || t < self.deferred + rate.span_of(self.queues.bytes())
+    fn is_busy_at(&mut self, t: Time) -> bool {
+        if t >= self.busy
+            && let Some(rate) = self.steady_rate()
+        {
+            self.busy = self.deferred + rate.span_of(self.queues.bytes());
+        }
+        t < self.busy
     }
 
     /// Processes the deferred frames that were due before this call.
@@ -174,7 +178,7 @@ impl Channel {
             return false;
         }
         (self.turn, self.again) = (now, Time::NEVER);
-        self.wakes_at = self.needs_wake();
+        self.wakes_at = self.next_known();
         true
     }
 
@@ -210,10 +214,18 @@ impl Channel {
         if self.holds() == 0 {
             return Time::NEVER;
         }
-        let mut next = self.exit.min(self.followers.next_change());
+        let next = self.next_known();
         if self.exit.is_never() || !self.buffer.is_in_order() {
-            next = next.min(self.earliest_arrival());
+            next.min(self.earliest_arrival())
+        } else {
+            next
         }
+    }
+
+    /// Time of the next known delivery, state change or drop.
+    #[inline]
+    fn next_known(&self) -> Time {
+        let next = self.exit.min(self.followers.next_change());
         if self.queues.may_expire() { next.min(self.queues.expires()) } else { next }
     }
 }

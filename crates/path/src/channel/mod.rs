@@ -149,6 +149,8 @@ pub struct Channel {
     batches: bool,
     /// End of the packet in service, if its frames are processed then; otherwise [`Time::ZERO`].
     deferred: Time,
+    /// Lower bound of the time until which that packet and those in the queues keep the channel busy.
+    busy: Time,
     /// Whether arrivals at a busy channel need no earlier step.
     queues_late: bool,
     /// Lower bound of the next feedback with an effect, as last computed.
@@ -210,6 +212,7 @@ impl Channel {
             late,
             batches: false,
             deferred: Time::ZERO,
+            busy: Time::ZERO,
             queues_late,
             calm: Time::ZERO,
             advanced: Time::ZERO,
