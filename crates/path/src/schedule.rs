@@ -28,10 +28,11 @@ pub struct Schedule {
     first: usize,
     /// Lines in use on each level above the elements, lowest level first.
     widths: Vec<usize>,
+    /// Earliest entry of the tree: nanoseconds and element.
     winner: (u64, u32),
-    /// Whether there are at most [`FEW`] elements, as for one connection over one hop, the most common case. The
-    /// winner is then found without the tree.
-    few: bool,
+    /// Keys of at most [`FEW`] elements without shuffled ties, as for one connection over one hop, the most common
+    /// case. The earliest is found without the tree, and only when it is asked for.
+    few: Option<Keys>,
     /// Seed of the hash that breaks ties; none: the smaller element number runs first.
     shuffle: Option<u64>,
 }
@@ -137,7 +138,7 @@ impl Schedule {
             first,
             widths,
             winner: (NEVER, 0),
-            few: elements <= FEW,
+            few: (elements <= FEW).then(Keys::idle),
             shuffle: None,
         }
     }
@@ -145,24 +146,28 @@ impl Schedule {
     /// Breaks ties by a hash of `seed`, time and line instead of by element number.
     pub fn shuffle_ties(&mut self, seed: u64) {
         self.shuffle = Some(seed);
+        if let (Some(few), Some(line)) = (self.few.take(), self.elements.first_mut()) {
+            *line = few;
+            self.set_in_tree(0, self.pending(0));
+        }
     }
 
     /// Wake-up of element `i`; [`Time::NEVER`] if none.
     #[inline]
     pub fn pending(&self, i: usize) -> Time {
-        let t = nanos_of(self.elements[i / WIDTH].0[i % WIDTH]);
+        let key = match &self.few {
+            Some(line) => line.0[i % FEW],
+            None => self.elements[i / WIDTH].0[i % WIDTH],
+        };
+        let t = nanos_of(key);
         if t == NEVER { Time::NEVER } else { Time::from_nanos(t) }
     }
 
     /// Sets the wake-up of element `i` to `t`, earlier or later than before.
     #[inline(always)] // part of the network's loop
     pub fn set(&mut self, i: usize, t: Time) {
-        if self.few
-            && let Some(line) = self.elements.first_mut()
-        {
+        if let Some(line) = &mut self.few {
             line.0[i % FEW] = key(t, i % FEW);
-            let least = line.least_of_few();
-            self.winner = (nanos_of(least), place_of(least) as u32);
             return;
         }
         self.set_in_tree(i, t);
@@ -192,8 +197,17 @@ impl Schedule {
 
     /// Sets the wake-up of element `i` to `t` if that is earlier than before. A later time is not stored: the element
     /// runs at the earlier time and is queried again. This is cheaper than a change for each restart of a timer.
-    #[inline]
+    #[inline(always)] // part of the network's loop
     pub fn no_later(&mut self, i: usize, t: Time) {
+        if let Some(line) = &mut self.few {
+            line.0[i % FEW] = less(key(t, i % FEW), line.0[i % FEW]);
+            return;
+        }
+        self.no_later_in_tree(i, t);
+    }
+
+    #[inline(always)]
+    fn no_later_in_tree(&mut self, i: usize, t: Time) {
         let (at, k) = (i / WIDTH, i % WIDTH);
         let new = key(t, k);
         let Some(line) = self.elements.get_mut(at) else { return };
@@ -222,6 +236,11 @@ impl Schedule {
     /// Time of the earliest wake-up, and number of its element.
     #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {
+        if let Some(line) = &self.few {
+            let least = line.least_of_few();
+            let t = nanos_of(least);
+            return (t != NEVER).then(|| (Time::from_nanos(t), place_of(least)));
+        }
         let (t, who) = self.winner;
         if t == NEVER {
             return None;
