@@ -148,12 +148,7 @@ impl Network {
 
     /// [`Network::run_until`], without the internal events of late elements.
     fn advance(&mut self, t: Time) {
-        while let Some((due, i)) = self.schedule.first() {
-            if due > t {
-                break;
-            }
-            self.wake(due, i);
-        }
+        while self.execute(t, u32::MAX) {}
         self.now = self.now.max(t);
     }
 
@@ -168,16 +163,11 @@ impl Network {
     /// called after each `every` wake-ups and at the end. Returns its last result.
     pub fn run_while(&mut self, limit: Time, mut done: impl FnMut(&Network) -> bool, every: u32) -> bool {
         loop {
-            for _ in 0..every {
-                match self.schedule.first() {
-                    Some((due, i)) if due <= limit => self.wake(due, i),
-                    _ => {
-                        self.count_forwarded(limit);
-                        let last = self.settle_late(limit, OUTSIDE);
-                        self.now = self.now.max(last);
-                        return done(self);
-                    }
-                }
+            if !self.execute(limit, every) {
+                self.count_forwarded(limit);
+                let last = self.settle_late(limit, OUTSIDE);
+                self.now = self.now.max(last);
+                return done(self);
             }
             if done(self) {
                 let Network { elements, schedule, core, outbox, now, .. } = self;
@@ -214,7 +204,19 @@ impl Network {
         last
     }
 
-    #[inline]
+    /// Executes the next `wakes` wake-ups, but none after `limit`. False if there are fewer.
+    fn execute(&mut self, limit: Time, wakes: u32) -> bool {
+        for _ in 0..wakes {
+            match self.schedule.first() {
+                Some((due, i)) if due <= limit => self.wake(due, i),
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    // Inlined, as all that it calls: a wake-up takes about as long as a few calls do.
+    #[inline(always)]
     fn wake(&mut self, due: Time, i: usize) {
         debug_assert!(due >= self.now, "time went back");
         // An element may request a wake-up for the present time after an element with a greater number has run.
@@ -226,34 +228,34 @@ impl Network {
         let next = match &mut elements[i] {
             Node::Link(link) if link.lookahead.has(Lookahead::MERGES) => {
                 lookahead::wake(elements, schedule, &mut Cx { now: due, me, core, outbox }, i);
-                return self.settle();
+                None
             }
             Node::Link(link) => match link.release(core, me, due, parcel) {
                 // Nearly always: one packet, from one element to the next.
                 Some(next) => {
                     schedule.set(i, next);
                     hand(elements, schedule, core, outbox, due, parcel, true);
-                    return self.settle();
+                    None
                 }
-                None => link.wake(&mut Cx { now: due, me, core, outbox }),
+                None => Some(link.wake(&mut Cx { now: due, me, core, outbox })),
             },
-            Node::Other(element) => element.wake(&mut Cx { now: due, me, core, outbox }),
-            filter @ Node::Filter(_) => filter.wake(&mut Cx { now: due, me, core, outbox }),
+            Node::Other(element) => Some(element.wake(&mut Cx { now: due, me, core, outbox })),
+            filter @ Node::Filter(_) => Some(filter.wake(&mut Cx { now: due, me, core, outbox })),
         };
-        self.schedule.set(i, next);
-        self.settle();
+        if let Some(next) = next {
+            schedule.set(i, next);
+        }
+        self.settle_here();
     }
 
     /// Delivers the packets in the outbox and those that result, in the order of sending.
-    #[inline(always)]
+    #[inline(never)]
     fn settle(&mut self) {
-        if !self.outbox.is_empty() {
-            self.settle_all();
-        }
+        self.settle_here();
     }
 
-    #[inline(never)]
-    fn settle_all(&mut self) {
+    #[inline(always)]
+    fn settle_here(&mut self) {
         let Network { elements, schedule, core, now, .. } = self;
         let (mut sent, mut outbox) = (&mut self.outbox, &mut self.second);
         while !sent.is_empty() {
