@@ -91,7 +91,8 @@ impl Tcb {
         let window = self.usable_window();
         let limit = self.seq.una + window;
         let mut sent = 0;
-        while burst == 0 || sent < burst {
+        let over = burst == 0 && self.send_new_segments(io, limit);
+        while !over && (burst == 0 || sent < burst) {
             if !self.released(io.now) {
                 return;
             }
@@ -107,6 +108,26 @@ impl Tcb {
         }
         if self.feedback.rates {
             self.note_application(window);
+        }
+    }
+
+    /// Sends whole segments of new data that end by `limit`, without the last one: the common case of
+    /// [`Self::send_next_here`]. True if only an ACK permits the next segment.
+    #[inline(always)] // its only caller
+    fn send_new_segments(&mut self, io: &mut Io<'_>, limit: u64) -> bool {
+        let plain = self.queue.is_none() && self.search.is_none() && !self.pacer.is_on();
+        if !plain || !self.status.established || self.seq.nxt < self.seq.max || self.seq.nxt == 0 {
+            return false;
+        }
+        loop {
+            let end = self.seq.nxt + u64::from(self.config.mss);
+            if end >= self.seq.end {
+                return false;
+            }
+            if end > limit {
+                return self.flight() > 0;
+            }
+            self.leave(io, end, Cause::New);
         }
     }
 
