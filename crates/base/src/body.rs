@@ -54,6 +54,11 @@ pub trait Body: Clone + Send + 'static {
     fn take(pool: &mut Pool, at: BodyRef) -> Option<Self> {
         pool.fetch(at)
     }
+    /// [`Body::take`] into `into`, which is `None` before: a large body is written once, where it stays.
+    #[inline]
+    fn take_into(pool: &mut Pool, at: BodyRef, into: &mut Option<Self>) {
+        *into = Self::take(pool, at);
+    }
     /// Flags of the packet's head.
     fn flags(&self) -> Flags;
     /// Calls `each` for every data range, in packet order. `cause` is the packet's cause of transmission, for
@@ -101,15 +106,19 @@ impl Body for Segment {
         pool.take(at)
     }
     #[inline(always)]
+    fn take_into(pool: &mut Pool, at: BodyRef, into: &mut Option<Self>) {
+        pool.take_into(at, into);
+    }
+    #[inline(always)]
     fn flags(&self) -> Flags {
         let when = |flag: Flags, on: bool| flag.0 * u16::from(on);
-        let usual = Flags(when(Flags::DATA, self.len > 0) | when(Flags::ACK, self.has_ack));
-        if self.syn | self.fin | self.rst {
-            return usual.with(Flags(
-                when(Flags::SYN, self.syn) | when(Flags::FIN, self.fin) | when(Flags::RST, self.rst),
-            ));
-        }
-        usual
+        Flags(
+            when(Flags::DATA, self.len > 0)
+                | when(Flags::ACK, self.has_ack)
+                | when(Flags::SYN, self.syn)
+                | when(Flags::FIN, self.fin)
+                | when(Flags::RST, self.rst),
+        )
     }
     #[inline(always)]
     fn ranges(&self, cause: Cause, mut each: impl FnMut(Range)) {

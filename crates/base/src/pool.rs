@@ -365,21 +365,28 @@ impl Pool {
     }
 
     /// Takes a segment out of the pool. `None` for another body, which is discarded.
-    #[inline(always)]
+    #[inline]
     pub fn take(&mut self, at: BodyRef) -> Option<Segment> {
-        let slot = self.slots.get_mut(at.0 as usize)?;
+        let mut taken = None;
+        self.take_into(at, &mut taken);
+        taken
+    }
+
+    /// [`Self::take`] into `into`, which is `None` before: the segment is written once, where it stays.
+    #[inline(always)]
+    pub fn take_into(&mut self, at: BodyRef, into: &mut Option<Segment>) {
+        let Some(slot) = self.slots.get_mut(at.0 as usize) else { return };
         let Slot { seq, ack, value, echo, len, window, blocks, next: _, .. } = *slot;
         let Slot {
             has_ack, syn, fin, rst, push, ece, cwr, resent, resent_echo, has_timestamps, holds, ..
         } = *slot;
         if holds != Holds::Segment {
-            self.take_other(at);
-            return None;
+            return self.take_other(at);
         }
         (slot.holds, slot.next) = (Holds::Nothing, self.free);
         self.free = at.0;
         self.live -= 1;
-        let mut segment = Segment {
+        *into = Some(Segment {
             seq,
             ack,
             len,
@@ -395,12 +402,13 @@ impl Pool {
             resent_echo,
             sack: SackBlocks::default(),
             timestamps: has_timestamps.then_some(Timestamps { value, echo }),
-        };
-        if blocks != NOWHERE {
+        });
+        if blocks != NOWHERE
+            && let Some(segment) = into
+        {
             // Few segments have blocks: they are written where the segment lies.
             self.take_blocks(blocks, &mut segment.sack);
         }
-        Some(segment)
     }
 
     #[cold]

@@ -391,9 +391,13 @@ impl<E: Endpoint> Element for Host<E> {
             }
         } else if self.dispatch.codec.is_some() {
             self.take_bytes(cx, packet);
-        } else if let Some(body) = cx.absorb::<E::Body>(packet) {
-            cx.sight(packet, None::<&E::Body>);
-            self.take(cx, packet, &body);
+        } else {
+            let mut body = None;
+            cx.absorb_into(packet, &mut body);
+            if let Some(body) = &body {
+                cx.sight(packet, None::<&E::Body>);
+                self.take(cx, packet, body);
+            }
         }
         if self.shared.is_some() {
             self.pass_grants(cx);

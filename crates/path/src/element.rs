@@ -336,9 +336,17 @@ impl Cx<'_> {
     /// another type.
     #[inline(always)]
     pub fn absorb<B: Body>(&mut self, packet: &Packet) -> Option<B> {
+        let mut body = None;
+        self.absorb_into(packet, &mut body);
+        body
+    }
+
+    /// [`Self::absorb`] with the body written into `into`, which is `None` before.
+    #[inline(always)]
+    pub fn absorb_into<B: Body>(&mut self, packet: &Packet, into: &mut Option<B>) {
         self.core.counters.absorbed += 1;
         self.core.counters.bytes[1] += u64::from(packet.size);
-        B::take(&mut self.core.pool, packet.body)
+        B::take_into(&mut self.core.pool, packet.body, into);
     }
 
     /// Removes a packet and its body from the network, counted as absorbed.
