@@ -129,6 +129,8 @@ impl Connection {
             return; // RST is ignored: the model has no abort by RST
         }
         let first = io.out.len();
+        // Data, SYN or FIN.
+        let occupies = segment.end() > segment.seq;
         let opens = segment.syn && !self.peer_open;
         if opens {
             self.peer_open = true;
@@ -142,7 +144,7 @@ impl Connection {
         if segment.syn && self.role == Role::Passive && !segment.ece {
             self.sender.tcb.ecn.refuse();
         }
-        if self.is_old(io.now, segment) {
+        if occupies && self.peer_open && self.receiver.fails_paws(io.now, segment) {
             self.discard_old(io, segment, packet);
             return;
         }
@@ -154,7 +156,7 @@ impl Connection {
             self.sender.on_ack(io, segment);
         }
         let mut answer = Answer::None;
-        if segment.end() > segment.seq && self.peer_open {
+        if occupies && self.peer_open {
             let arrival = self.receiver.receive(io.now, segment, &self.sender.tcb.rto);
             answer = arrival.answer;
             if segment.len > 0 {
@@ -178,7 +180,7 @@ impl Connection {
         } else if self.peer_open {
             self.receiver.read_peer_options(io.now, segment);
         }
-        if segment.end() > segment.seq && self.peer_open && !self.one_way() {
+        if occupies && self.peer_open && !self.one_way() {
             // Covers the passive end's SYN, the answer to a FIN, and data that waited for the peer's SYN. For
             // a pure ACK, the sender has already decided.
             self.sender.send_window(io, 0);
@@ -195,16 +197,13 @@ impl Connection {
         }
     }
 
-    /// Whether a segment with data, SYN or FIN fails PAWS.
-    #[inline(always)]
-    fn is_old(&self, now: Time, segment: &Segment) -> bool {
-        segment.end() > segment.seq && self.peer_open && self.receiver.fails_paws(now, segment)
-    }
-
-    /// Whether a received segment would fail PAWS although it contains new bytes.
+    /// Whether a received segment fails PAWS although it contains new bytes.
     #[inline(always)]
     pub(super) fn discards(&self, now: Time, segment: &Segment) -> bool {
-        self.is_old(now, segment) && !self.receiver.has(segment.seq, segment.end())
+        segment.end() > segment.seq
+            && self.peer_open
+            && self.receiver.fails_paws(now, segment)
+            && !self.receiver.has(segment.seq, segment.end())
     }
 
     //= RFC 7323 section 5.3 step R1: an acknowledgement is sent, and the segment is dropped

@@ -19,6 +19,7 @@ use crate::recovery::rto::RtoTimer;
 pub use ack_decision::Answer;
 use base::tcp::{Block, Segment};
 use base::{Span, Time};
+use buffer::BufferOccupancy;
 use linux::Linux;
 use shared_window::Shared;
 pub use shared_window::{Aggregate, FlowState, WindowManager, WindowShare};
@@ -29,6 +30,8 @@ use window::on_the_wire;
 pub struct Receiver {
     config: ReceiverConfig,
     sack: bool,
+    /// PAWS applies. Not with [`Echo::Latest`]: TS.Recent is then not the latest time of data in order.
+    paws: bool,
     /// Receive buffer, bytes; also the offered window while the application reads at once.
     window: u32,
     /// Window scale: the offered window is a multiple of 2^shift.
@@ -96,6 +99,7 @@ impl Receiver {
         Receiver {
             config: config.receiver,
             sack: config.uses_sack(),
+            paws: config.receiver.paws && config.receiver.echo != Echo::Latest,
             window,
             shift,
             unread: None,
@@ -159,7 +163,9 @@ impl Receiver {
         if end == seq || (beyond && !self.config.accept_beyond) {
             return Arrival { answer: Answer::Now, duplicate: false, delivered: 0 };
         }
-        let (before, had) = (self.next, self.kept());
+        let before = self.next;
+        // Only the rules of Linux go by it.
+        let had = if self.linux.is_some() { self.kept() } else { BufferOccupancy::default() };
         let duplicate = self.has(seq, end);
         // Only what lies below SND.NXT of the peer's data or beside a gap can repeat anything.
         if (seq < before || !self.held.is_empty()) && self.config.dsack && self.sack {

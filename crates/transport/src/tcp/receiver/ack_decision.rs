@@ -60,8 +60,11 @@ impl Receiver {
                 (false, false) => self.config.delay_duplicates && end == self.next && before == self.next,
             };
         //= RFC 9293 section 3.8.6.3: for every second full-sized segment, or two segments' worth of data in one
-        let segments = u32::try_from((end - seq) / self.mss).unwrap_or(u32::MAX);
-        self.unacked = self.unacked.saturating_add(segments.max(1));
+        let bytes = end - seq;
+        // Nearly always one, without a division.
+        let segments =
+            if bytes < 2 * self.mss { 1 } else { u32::try_from(bytes / self.mss).unwrap_or(u32::MAX) };
+        self.unacked = self.unacked.saturating_add(segments);
         if !self.config.ack_delay_min.is_zero() {
             self.adapt(now);
         }

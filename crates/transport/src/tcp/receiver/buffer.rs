@@ -24,7 +24,7 @@ const SCALED_FOR: u64 = 212_992;
 const HEAD: u64 = 256;
 
 /// Occupancy of the receive buffer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub(super) struct BufferOccupancy {
     /// Bytes in order that the application has not read.
     pub(super) unread: u64,

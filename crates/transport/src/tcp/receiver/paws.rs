@@ -3,7 +3,6 @@
 //! A segment whose timestamp (TSval) is older than TS.Recent is discarded, and an ACK is sent.
 
 use super::Receiver;
-use crate::tcp::config::Echo;
 use base::tcp::Segment;
 use base::{Span, Time};
 
@@ -20,13 +19,16 @@ impl Receiver {
     /// than data already received. Pure acknowledgements pass, as in Linux (`tcp_disordered_ack`).
     #[inline]
     pub(in crate::tcp) fn fails_paws(&self, now: Time, segment: &Segment) -> bool {
+        if !self.paws {
+            return false;
+        }
         let (Some(ts), Some(recent)) = (segment.timestamps, self.echo) else { return false };
-        //= RFC 7323 section 5.3 step R1: SEG.TSval < TS.Recent, and no SYN
-        //= RFC 7323 section 5.5: after 24 days of silence TS.Recent is not valid
-        tick(ts.value) < tick(recent)
-            && self.config.paws
-            && self.config.echo != Echo::Latest
+        // In order nearly always, which needs no division.
+        ts.value < recent
+            //= RFC 7323 section 5.3 step R1: SEG.TSval < TS.Recent, and no SYN
+            && tick(ts.value) < tick(recent)
             && !segment.syn
+            //= RFC 7323 section 5.5: after 24 days of silence TS.Recent is not valid
             && now.since(self.echo_at) < PAWS_IDLE
     }
 
