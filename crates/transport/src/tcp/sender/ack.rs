@@ -141,7 +141,10 @@ impl Sender {
                 cwnd: self.tcb.window.bytes(),
             };
             self.tcb.rto.sample_in(rtt, &round);
-            self.responder.on_sample(ack.ack, rtt, &mut self.tcb.rto);
+            // Without a detector there is nothing that was responded to.
+            if self.tcb.judging.detecting {
+                self.responder.on_sample(ack.ack, rtt, &mut self.tcb.rto);
+            }
         }
         let timed = self.tcb.timed.one.is_some_and(|(end, _)| end <= ack.ack);
         if timed {

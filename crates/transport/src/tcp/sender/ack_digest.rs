@@ -5,7 +5,7 @@ use super::Tcb;
 use crate::recovery::digest::AckDigest;
 use crate::recovery::sent::Record;
 use crate::tcp::config::Timing;
-use base::tcp::Segment;
+use base::tcp::{Block, Segment};
 use base::{Span, Time};
 
 impl Tcb {
@@ -36,7 +36,7 @@ impl Tcb {
         let ack = segment.ack;
         let newly_acked = ack.saturating_sub(self.seq.una);
         let mut sack_news = false;
-        let mut dsack = false;
+        let mut twice = None;
         let mut sacked_up_to = 0;
         let reported = self.scoreboard.bytes();
         if let Some(sent) = &mut self.sent {
@@ -48,8 +48,9 @@ impl Tcb {
         if !segment.sack.is_empty() {
             let blocks = segment.sack.as_slice();
             //= RFC 2883 section 4: below the cumulative ACK, or within the second block
-            dsack = blocks[0].right <= ack
+            let dsack = blocks[0].right <= ack
                 || blocks.get(1).is_some_and(|b| b.left <= blocks[0].left && blocks[0].right <= b.right);
+            twice = dsack.then_some(blocks[0]);
             let from = ack.max(self.seq.una);
             for block in blocks {
                 sack_news |= self.scoreboard.add_telling(*block, from, self.seq.max, |part| {
@@ -65,14 +66,16 @@ impl Tcb {
         }
         let echo = segment.timestamps.map(|t| t.echo).filter(|_| self.config.timestamps);
         let outstanding = self.seq.max > self.seq.una;
-        let (mss, twice) = (u64::from(self.config.mss), segment.sack.as_slice().first());
-        let twice = twice.filter(|_| dsack && self.config.dsack_delivers);
-        let twice = twice.map_or(0, |block| block.right.saturating_sub(block.left).div_ceil(mss) * mss);
+        // Bytes of whole segments that arrived a second time, where they count as delivered.
+        let again = twice.filter(|_| self.config.dsack_delivers).map_or(0, |block: Block| {
+            let mss = u64::from(self.config.mss);
+            block.right.saturating_sub(block.left).div_ceil(mss) * mss
+        });
         AckDigest {
             now,
             ack,
             newly_acked,
-            delivered: (newly_acked + self.scoreboard.bytes()).saturating_sub(reported) + twice,
+            delivered: (newly_acked + self.scoreboard.bytes()).saturating_sub(reported) + again,
             old: ack < self.seq.una,
             //= RFC 5681 section 2: same acknowledgement and window, data outstanding, none carried
             duplicate: ack == self.seq.una
@@ -82,8 +85,8 @@ impl Tcb {
                 && !segment.syn
                 && !segment.fin,
             sack_news,
-            dsack,
-            twice: segment.sack.as_slice().first().copied().filter(|_| dsack),
+            dsack: twice.is_some(),
+            twice,
             sacked_up_to,
             resent_echo: segment.resent_echo,
             echo,
