@@ -423,7 +423,11 @@ impl<E: Endpoint> Element for Host<E> {
                     self.first_timeout_flight.get_or_insert(flight);
                 }
             }
-            self.run(cx, |connection, io| connection.handle_timeout(io));
+            // Not by `run`: as a closure it would be a call of its own.
+            let (now, source) = (cx.now(), Source(cx.me().0));
+            let mut io = Io { now, out: &mut self.out, tracer: cx.tracer(), source };
+            self.connection.handle_timeout(&mut io);
+            self.follow(cx);
         }
         if self.shared.is_some() {
             self.pass_grants(cx);

@@ -99,7 +99,7 @@ impl RtoTimer {
     }
 
     /// Current timeout, back-off and bounds included.
-    #[inline]
+    #[inline(always)]
     pub fn timeout(&self) -> Span {
         let config = &self.config;
         let min = config.min + self.learned.longer;
@@ -113,7 +113,7 @@ impl RtoTimer {
     }
 
     /// Starts or restarts the timer.
-    #[inline]
+    #[inline(always)] // once for each ACK of new data
     pub fn restart(&mut self, now: Time) {
         self.deadline = self.at(now, self.timeout());
     }

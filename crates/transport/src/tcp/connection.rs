@@ -233,6 +233,7 @@ impl Connection {
     }
 
     /// Processes all expired timers of sender and receiver.
+    #[inline(always)] // into the host's wake-up
     pub fn on_timeout(&mut self, io: &mut Io<'_>) {
         if self.sender.next_timeout() <= io.now {
             let first = io.out.len();

@@ -31,14 +31,21 @@ impl Tcb {
     }
 
     /// Restarts the retransmission timer after an ACK of new data.
+    #[inline(always)] // by the rule of RFC 6298 a few instructions
     pub(super) fn restart_timer(&mut self, now: Time) {
         let rule = self.config.rto.restart;
         // In go-back-N or recovery the oldest segment is about to be resent: its age starts now.
         if rule == RtoRestart::Ack || self.seq.nxt < self.seq.max || self.recovery.recovering() {
             //= RFC 6298 section 5.3: it will expire after RTO seconds
             self.rto.restart(now);
-            return;
+        } else {
+            self.restart_timer_by_age(now, rule);
         }
+    }
+
+    /// [`Self::restart_timer`] with a rule that goes by the age of the oldest segment.
+    #[inline(never)]
+    fn restart_timer_by_age(&mut self, now: Time, rule: RtoRestart) {
         let oldest = self.sent.as_ref().and_then(|sent| sent.records().front());
         let oldest = oldest.map_or(now, |record| record.sent);
         let waiting = (self.fin_end() - self.seq.una).div_ceil(u64::from(self.config.mss));
