@@ -263,9 +263,11 @@ impl Ledger {
         let mut out = Vec::with_capacity(self.again.len());
         for (i, a) in self.again.iter().enumerate() {
             let (seq, end) = (a.copy.seq, a.copy.end);
-            let near = by_seq.partition_point(|&(start, _)| start < seq.saturating_sub(longest));
-            let near = by_seq[near..].iter().take_while(|&&(start, _)| start < end);
-            let earlier = near.filter(|&&(_, j)| j < i).map(|&(_, j)| self.again[j].copy);
+            let earlier = || {
+                let near = by_seq.partition_point(|&(start, _)| start < seq.saturating_sub(longest));
+                let near = by_seq[near..].iter().take_while(move |&&(start, _)| start < end);
+                near.filter(move |&&(_, j)| j < i).map(|&(_, j)| self.again[j].copy)
+            };
             out.push(self.judge(a, earlier));
         }
         out
@@ -280,23 +282,30 @@ impl Ledger {
             known.longest = known.longest.max(a.copy.end - a.copy.seq);
         }
         let near = known.by_seq.range((a.copy.seq.saturating_sub(known.longest), 0)..(a.copy.end, 0));
-        let earlier = near.filter(|&&(_, j)| j < index).map(|&(_, j)| self.again[j].copy);
+        let earlier = || near.filter(|&&(_, j)| j < index).map(|&(_, j)| self.again[j].copy);
         Some(self.judge(a, earlier))
     }
 
-    /// Verdict on a retransmission; `earlier` are earlier retransmissions of its bytes.
-    fn judge(&self, a: &Again, earlier: impl Iterator<Item = Copy> + Clone) -> Retransmission {
-        let (seq, end) = (a.copy.seq, a.copy.end);
+    /// Verdict on a retransmission; `earlier` finds earlier retransmissions of its bytes, which matter only if not all
+    /// of them arrived with their first transmission.
+    fn judge<I: Iterator<Item = Copy> + Clone>(
+        &self,
+        a: &Again,
+        earlier: impl FnOnce() -> I,
+    ) -> Retransmission {
+        let (seq, end) = (a.copy.seq.max(a.acked), a.copy.end);
         let firsts = &self.first_copies[a.firsts.0 as usize..a.firsts.1 as usize];
-        let reached = firsts.iter().copied().chain(earlier).filter(|c| self.has_arrived(c.ordinal));
-        let unneeded = covered(seq.max(a.acked), end, reached);
+        let reached = |c: &Copy| self.has_arrived(c.ordinal);
+        let firsts = firsts.iter().copied().filter(reached);
+        let unneeded =
+            covered(seq, end, firsts.clone()) || covered(seq, end, firsts.chain(earlier().filter(reached)));
         let spurious = unneeded.then(|| match (a.had_arrived, a.ack_born) {
             (false, _) => SpuriousCause::Delayed,
             (true, Some(born)) if born <= a.t => SpuriousCause::AckDelayed,
             (true, _) => SpuriousCause::AckLost,
         });
-        let (t, ordinal, cause) = (a.t, a.copy.ordinal, a.cause);
-        Retransmission { t, seq, end, ordinal, cause, unneeded, spurious }
+        let Copy { seq, end, ordinal } = a.copy;
+        Retransmission { t: a.t, seq, end, ordinal, cause: a.cause, unneeded, spurious }
     }
 }
 

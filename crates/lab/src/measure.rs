@@ -249,17 +249,20 @@ impl Counted<'_> {
     }
 
     /// Counters of data that arrived after their deadline; `again` is the number of unneeded retransmissions.
+    #[inline] // asked for each metric, as is `named`
     pub(crate) fn late(&self, metric: Metric, again: u64) -> Option<f64> {
-        let (received, late) = (self.to.counters.data_received as f64, self.to.counters.data_late as f64);
+        let received = || self.to.counters.data_received as f64;
+        let late = || self.to.counters.data_late as f64;
         match metric {
-            Metric::PacketsLate => Some(late),
-            Metric::PacketsValid => Some(received - late),
-            Metric::UnneededRatio => (received > 0.0).then(|| (late + again as f64) / received),
+            Metric::PacketsLate => Some(late()),
+            Metric::PacketsValid => Some(received() - late()),
+            Metric::UnneededRatio => (received() > 0.0).then(|| (late() + again as f64) / received()),
             _ => None,
         }
     }
 
     /// Sum over both ends of a counter that one protocol defines.
+    #[inline]
     pub(crate) fn named(&self, metric: Metric) -> Option<f64> {
         if self.from.named.is_empty() && self.to.named.is_empty() {
             return None;
