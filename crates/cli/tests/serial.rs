@@ -338,7 +338,7 @@ fn unfit_ends_are_refused() {
     let output =
         Command::new(PROGRAM).args(["wire", "pty", "pty", "--scenario"]).arg(&file).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(2) && said.contains("name no ends here"), "{said}");
+    assert!(output.status.code() == Some(2) && said.contains("name no ends on the command line"), "{said}");
     for verb in ["run", "emulate"] {
         let output = Command::new(PROGRAM).arg(verb).arg(&file).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

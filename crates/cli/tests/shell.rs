@@ -105,7 +105,7 @@ fn nodes_are_reached_by_name() {
     }
     let look = "cat /etc/resolv.conf; ls /sys/class/net >/dev/null; cat /proc/net/dev; echo $WILLIWAW_LINKS $WILLIWAW_NODE";
     let said = text(&run(&["--name", "lte", "--", "sh", "-c", look]).stdout);
-    assert!(said.contains("No resolver") && said.contains("lte phone"), "{said}");
+    assert!(said.contains("no resolver") && said.contains("lte phone"), "{said}");
     assert_eq!(said.matches(": ").count(), 2, "loopback and one device: {said}");
 }
 

@@ -244,7 +244,7 @@ fn gp_40_a_circuit_from_a_scenario_file() {
         scenario::read("circuit.toml", text(keys).as_bytes(), &files).map(|_| ()).unwrap_err().to_string()
     };
     let state = "adaptation = { db = 9 }\nstate = [{ name = \"a\", rate = \"9 kbit/s\" }]";
-    assert!(refused(state).contains("beside [[...state]]"));
+    assert!(refused(state).contains("with [[...state]]"));
     assert!(
         refused("contention = { timeslots = 2, calls = 1 }").contains("more timeslots than the cell has (2)")
     );
