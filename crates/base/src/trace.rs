@@ -75,7 +75,7 @@ pub struct Tracer {
     /// By source: [`Packet::ledger`] and largest window that a host advertised in its packets, bytes; `Some` if packets
     /// themselves are not kept. A host has packets of few ledgers.
     windows: Option<Vec<Vec<(usize, u32)>>>,
-    /// Numbers of the sources in records, by the numbers with which they record; empty: the same.
+    /// Numbers of the sources in records, by the numbers with which they record; empty: equal numbers.
     numbers: Vec<u32>,
 }
 

@@ -1,5 +1,5 @@
-//! Wake-up latency of a timer (`WakeUpLatency`): the driver sets its timer early by the latency that most of the last
-//! wake-ups had.
+//! Wake-up latency of a sleep (`WakeUpLatency`): the driver ends its sleeps early by the third quartile of the last
+//! latencies.
 //!
 //! Most sleeps then end just before their due time, and the driver waits for the rest. An idle processor wakes up slowly,
 //! a busy one quickly, so the latency is measured all the time.
@@ -14,7 +14,7 @@ const RANK: usize = 11;
 const MOST: Span = Span::from_nanos(200_000);
 /// Greatest share of a sleep that is spent waiting.
 const SHARE: u64 = 10;
-/// Shortest sleep with an early timer: there are too many shorter ones, and the processor is awake.
+/// Shortest sleep that ends early: there are too many shorter ones, and the processor is awake.
 const SHORT: Span = Span::from_nanos(250_000);
 
 /// Latencies of the last wake-ups.
@@ -31,8 +31,8 @@ impl WakeUpLatency {
         self.number += 1;
     }
 
-    /// Latency of most wake-ups: of three in four of the last ones, or zero before the first [`SAMPLES`].
-    pub(crate) fn of_most(&self) -> Span {
+    /// Third quartile of the last latencies; zero before the first [`SAMPLES`].
+    pub(crate) fn third_quartile(&self) -> Span {
         if self.number < SAMPLES {
             return Span::ZERO;
         }
@@ -46,7 +46,7 @@ impl WakeUpLatency {
         if sleep < SHORT {
             return Span::ZERO;
         }
-        self.of_most().min(MOST).min(Span::from_nanos(sleep.as_nanos() / SHARE))
+        self.third_quartile().min(MOST).min(Span::from_nanos(sleep.as_nanos() / SHARE))
     }
 }
 

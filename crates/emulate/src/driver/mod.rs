@@ -268,7 +268,7 @@ impl Driver {
                 return Ok(());
             }
             if self.timing.realtime {
-                self.cpu_budget.look(now, || self.latency.of_most(), sys::thread_time);
+                self.cpu_budget.look(now, || self.latency.third_quartile(), sys::thread_time);
                 if let Some(until) = self.cpu_budget.rest() {
                     let rest = std::time::Duration::from_nanos(self.clock.until(until).as_nanos());
                     #[allow(
@@ -474,7 +474,7 @@ impl Driver {
         self.notified = true;
         let woken = self.look();
         self.looked.fill(woken);
-        // With a packet or without: wake-ups without one would be the quick ones.
+        // Sleeps that a packet ended late count too: those without a packet are the quick wake-ups.
         if woken >= until {
             self.latency.add(woken.since(until));
         }
