@@ -25,10 +25,26 @@ pub struct FlowMeasures {
 }
 
 impl FlowMeasures {
+    /// No metric applies.
+    pub(crate) fn none() -> Self {
+        FlowMeasures { values: vec![None; Metric::ALL.len()] }
+    }
+
     /// Value of a metric.
     pub fn get(&self, metric: Metric) -> Option<f64> {
-        let i = Metric::ALL.iter().position(|m| *m == metric)?;
-        self.values.get(i).copied().flatten()
+        self.values.get(metric as usize).copied().flatten()
+    }
+
+    /// Sets the value of a metric; `None`: it does not apply.
+    pub(crate) fn set(&mut self, metric: Metric, value: Option<f64>) {
+        if let Some(place) = self.values.get_mut(metric as usize) {
+            *place = value;
+        }
+    }
+
+    /// Adds to the value of a metric; one that did not apply counts from zero.
+    pub(crate) fn add(&mut self, metric: Metric, value: f64) {
+        self.set(metric, Some(self.get(metric).unwrap_or(0.0) + value));
     }
 }
 
@@ -67,10 +83,8 @@ pub fn flows(model: &Model, world: &World, repetition: u64, limit: Time) -> Vec<
     firewalls(model, world, &mut all);
     let rates: Vec<f64> = all.iter().filter_map(|f| f.get(Metric::Throughput)).collect();
     let jain = jain_index(&rates);
-    if let Some(i) = Metric::ALL.iter().position(|m| *m == Metric::JainIndex) {
-        for f in &mut all {
-            f.values[i] = jain;
-        }
+    for f in &mut all {
+        f.set(Metric::JainIndex, jain);
     }
     crate::radio::add(model, world, &mut all);
     all
@@ -86,14 +100,9 @@ fn charge(model: &Model, world: &World, all: &mut [FlowMeasures]) {
             let Some(meter) = meter else { continue };
             for (i, flow) in all.iter_mut().enumerate() {
                 let both = [meter.volume(2 * i), meter.volume(2 * i + 1)];
-                let mut add = |metric: Metric, bytes: f64| {
-                    if let Some(at) = Metric::ALL.iter().position(|m| *m == metric) {
-                        flow.values[at] = Some(flow.values[at].unwrap_or(0.0) + bytes);
-                    }
-                };
-                add(bill, both.iter().map(|v| charging.bill(v.bytes, v.resent_bytes)).sum());
+                flow.add(bill, both.iter().map(|v| charging.bill(v.bytes, v.resent_bytes)).sum());
                 if bill == Metric::BilledRadio {
-                    add(Metric::BilledResent, both.iter().map(|v| v.resent_bytes as f64).sum());
+                    flow.add(Metric::BilledResent, both.iter().map(|v| v.resent_bytes as f64).sum());
                 }
             }
         }
@@ -117,9 +126,7 @@ fn firewalls(model: &Model, world: &World, all: &mut [FlowMeasures]) {
                     (Metric::FirewallRefused, counts.refused),
                     (Metric::FirewallResets, counts.resets),
                 ] {
-                    if let Some(at) = Metric::ALL.iter().position(|m| *m == metric) {
-                        measures.values[at] = Some(measures.values[at].unwrap_or(0.0) + count as f64);
-                    }
+                    measures.add(metric, count as f64);
                 }
             }
         }
@@ -261,10 +268,16 @@ impl Counted<'_> {
         }
     }
 
+    /// Whether the protocol of an end defines counters of its own.
+    #[inline]
+    fn defines_metrics(&self) -> bool {
+        !(self.from.named.is_empty() && self.to.named.is_empty())
+    }
+
     /// Sum over both ends of a counter that one protocol defines.
     #[inline]
     pub(crate) fn named(&self, metric: Metric) -> Option<f64> {
-        if self.from.named.is_empty() && self.to.named.is_empty() {
+        if !self.defines_metrics() {
             return None;
         }
         let ends = self.from.named.iter().chain(&self.to.named);
@@ -274,7 +287,7 @@ impl Counted<'_> {
 
 fn flow(model: &Model, world: &World, index: usize, gates: &GateClosures<'_>, limit: Time) -> FlowMeasures {
     let Some(counted) = Counted::of(model, world, index, limit) else {
-        return FlowMeasures { values: vec![None; Metric::ALL.len()] };
+        return FlowMeasures::none();
     };
     let flow = &model.flows[index];
     match flow.app.bulk() {
@@ -290,7 +303,7 @@ fn bulk(flow: &Flow, counted: &Counted<'_>, bytes: Option<u64>, gates: &GateClos
     let (start, now) = (*start, *now);
     let unit = f64::from(from.unit);
     let Some(ledger) = ledgers.first() else {
-        return FlowMeasures { values: vec![None; Metric::ALL.len()] };
+        return FlowMeasures::none();
     };
     let verdicts = ledger.verdicts();
     let tally = Tally::of(&verdicts);
@@ -315,36 +328,44 @@ fn bulk(flow: &Flow, counted: &Counted<'_>, bytes: Option<u64>, gates: &GateClos
     let timers = from.judged.is_some();
     let seen = |count: u64| timers.then_some(count as f64);
     let judged = |count: fn(&Verdicts) -> u64| from.judged.as_ref().map(|v| count(v) as f64);
-    let value = |metric: &Metric| match metric {
-        Metric::DownloadTime => download,
-        Metric::CompletionTime => counted.since_start(from.finished),
-        Metric::Throughput => ratio(8.0 * to.received as f64, duration),
-        Metric::GoodputRatio => ratio(minimum, data_sent),
-        Metric::GoodputLinkRatio => ratio(minimum, data_sent - queue_drops as f64),
-        Metric::SegmentsSent => Some(data_sent),
-        Metric::SegmentsDelivered => Some(delivered),
-        Metric::SegmentsRetransmitted => Some(from.counters.data_resent as f64),
-        Metric::UnneededRetransmissions => Some(tally.unneeded as f64),
-        Metric::UnneededLinkRatio => {
-            let carried = unneeded_carried(&verdicts, ledgers);
-            ratio(carried as f64, data_sent - queue_drops as f64)
+    let carried = unneeded_carried(&verdicts, ledgers);
+    let mut measures = FlowMeasures::none();
+    for metric in [Metric::PacketsLate, Metric::PacketsValid, Metric::UnneededRatio] {
+        measures.set(metric, counted.late(metric, tally.unneeded));
+    }
+    if counted.defines_metrics() {
+        for (metric, value) in Metric::ALL.iter().filter_map(|m| Some((*m, counted.named(*m)?))) {
+            measures.set(metric, Some(value));
         }
-        Metric::SpuriousTimeouts => seen(tally.spurious_timeouts),
-        Metric::GenuineTimeouts => seen(tally.genuine_timeouts),
-        Metric::SpuriousEpisodes => seen(tally.spurious_rows),
-        Metric::GenuineEpisodes => seen(tally.genuine_rows),
-        Metric::SpuriousFastRetransmits => seen(tally.spurious_fast),
-        Metric::TimeoutsJudgedSpurious => judged(|v| v.spurious_timeouts),
-        Metric::TimeoutsJudgedGenuine => judged(|v| v.genuine_timeouts),
-        Metric::FastRetransmitsJudgedSpurious => judged(|v| v.spurious_fast),
-        Metric::OutstandingAtTimeout => from.first_timeout_flight.map(|b| (b as f64 / unit).ceil()),
-        Metric::LongestSilence => Some(longest_silence(gates, flow, &from.silences).as_secs_f64()),
-        Metric::GateClosures => Some(counted.gate_closures(gates, end)),
-        Metric::PacketsDropped => Some(dropped as f64),
-        Metric::SegmentsDropped => Some(data_dropped as f64),
-        Metric::QueueDelay => ratio(ledger.queue_delay_ns as f64 / 1e9, data_sent),
-        // Fairness is computed over all flows; the remaining metrics belong to other workloads.
-        metric => counted.named(*metric).or_else(|| counted.late(*metric, tally.unneeded)),
-    };
-    FlowMeasures { values: Metric::ALL.iter().map(value).collect() }
+    }
+    // Fairness is computed over all flows.
+    for (metric, value) in [
+        (Metric::DownloadTime, download),
+        (Metric::CompletionTime, counted.since_start(from.finished)),
+        (Metric::Throughput, ratio(8.0 * to.received as f64, duration)),
+        (Metric::GoodputRatio, ratio(minimum, data_sent)),
+        (Metric::GoodputLinkRatio, ratio(minimum, data_sent - queue_drops as f64)),
+        (Metric::SegmentsSent, Some(data_sent)),
+        (Metric::SegmentsDelivered, Some(delivered)),
+        (Metric::SegmentsRetransmitted, Some(from.counters.data_resent as f64)),
+        (Metric::UnneededRetransmissions, Some(tally.unneeded as f64)),
+        (Metric::UnneededLinkRatio, ratio(carried as f64, data_sent - queue_drops as f64)),
+        (Metric::SpuriousTimeouts, seen(tally.spurious_timeouts)),
+        (Metric::GenuineTimeouts, seen(tally.genuine_timeouts)),
+        (Metric::SpuriousEpisodes, seen(tally.spurious_rows)),
+        (Metric::GenuineEpisodes, seen(tally.genuine_rows)),
+        (Metric::SpuriousFastRetransmits, seen(tally.spurious_fast)),
+        (Metric::TimeoutsJudgedSpurious, judged(|v| v.spurious_timeouts)),
+        (Metric::TimeoutsJudgedGenuine, judged(|v| v.genuine_timeouts)),
+        (Metric::FastRetransmitsJudgedSpurious, judged(|v| v.spurious_fast)),
+        (Metric::OutstandingAtTimeout, from.first_timeout_flight.map(|b| (b as f64 / unit).ceil())),
+        (Metric::LongestSilence, Some(longest_silence(gates, flow, &from.silences).as_secs_f64())),
+        (Metric::GateClosures, Some(counted.gate_closures(gates, end))),
+        (Metric::PacketsDropped, Some(dropped as f64)),
+        (Metric::SegmentsDropped, Some(data_dropped as f64)),
+        (Metric::QueueDelay, ratio(ledger.queue_delay_ns as f64 / 1e9, data_sent)),
+    ] {
+        measures.set(metric, value);
+    }
+    measures
 }

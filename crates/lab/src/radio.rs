@@ -31,9 +31,7 @@ pub(crate) fn add(model: &Model, world: &World, all: &mut [FlowMeasures]) {
         }
         // Bearers do not count how long packets wait in the SGSN, in RLC and in the terminal: a sum over the other
         // links would pass for the whole.
-        if let Some(at) = Metric::ALL.iter().position(|metric| *metric == Metric::QueueDelay) {
-            measures.values[at] = None;
-        }
+        measures.set(Metric::QueueDelay, None);
         let paid: Vec<(&BearerKind, &UserCounts)> =
             bearers.iter().map(|i| &model.bearers[*i].kind).zip(&counts).collect();
         let lost: Vec<[(Cause, u64); 3]> = bearers

@@ -135,11 +135,7 @@ fn extras(
             after.add(&changes, &inside(&mut timeouts.iter().copied()));
         }
     }
-    let mut set = |metric: Metric, value: Option<f64>| {
-        if let Some(i) = Metric::ALL.iter().position(|m| *m == metric) {
-            row.values[i] = value.filter(|v| v.is_finite());
-        }
-    };
+    let mut set = |metric: Metric, value: Option<f64>| row.set(metric, value.filter(|v| v.is_finite()));
     set(Metric::TransferRate, (done > 0).then(|| rates / done as f64));
     set(Metric::ReselectionsPerTransfer, (done > 0).then(|| within as f64 / done as f64));
     set(Metric::TimeoutsAfterFirst, after.ratio(0));

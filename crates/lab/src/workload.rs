@@ -85,7 +85,7 @@ impl View<'_> {
 pub(crate) fn measure(flow: &Flow, counted: &Counted<'_>, gates: &GateClosures<'_>) -> FlowMeasures {
     let Counted { from, to, ledgers, start, now } = counted;
     let (Some(from_saw), Some(to_saw)) = (&from.stats, &to.stats) else {
-        return FlowMeasures { values: vec![None; Metric::ALL.len()] };
+        return FlowMeasures::none();
     };
     let datagrams = match &flow.transport {
         Transport::Udp(_) => true,
