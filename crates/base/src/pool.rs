@@ -84,6 +84,8 @@ enum Holds {
 
 const _: () = assert!(size_of::<Slot>() == 64);
 const NOWHERE: u32 = u32::MAX;
+/// Room for bodies at the first one: those of a slow link, 2 kB.
+const FIRST_ROOM: usize = 32;
 const UNSTAMPED: Timestamps = Timestamps { value: Time::ZERO, echo: Time::ZERO };
 /// A free slot.
 const FREE: Slot = Slot {
@@ -176,6 +178,9 @@ impl Pool {
 
     #[cold]
     fn grow(&mut self) {
+        if self.slots.capacity() == 0 {
+            self.slots.reserve(FIRST_ROOM);
+        }
         self.free = self.slots.len() as u32;
         self.slots.push(FREE);
     }

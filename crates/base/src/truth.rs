@@ -10,6 +10,7 @@
 //! retransmission; its cause is `delayed`, `ack_lost` or `ack_delayed`.
 
 use crate::time::Time;
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, VecDeque};
 
 crate::named! {
@@ -70,6 +71,9 @@ struct Again {
 /// Distance of the sequence-number bases of a flow's connections: the `n`-th connection (from 0) counts from
 /// `n` times this.
 pub const CONNECTION: u64 = 1 << 44;
+
+/// Room for retransmissions at the first one.
+const FIRST_ROOM: usize = 16;
 
 /// Outstanding data of one connection.
 #[derive(Default, Debug)]
@@ -179,17 +183,33 @@ impl Ledger {
     #[cold]
     fn sent_again(&mut self, t: Time, seq: u64, end: u64, ordinal: u32, cause: Cause) {
         let copy = Copy { seq, end, ordinal };
-        let from = self.first_copies.len() as u32;
-        let at = self.outstanding.partition_point(|c| c.end <= seq);
-        for c in self.outstanding.range(at..).take_while(|c| c.seq < end) {
-            self.first_copies.push(*c);
+        if self.again.capacity() == 0 {
+            self.again.reserve(FIRST_ROOM);
+            self.first_copies.reserve(FIRST_ROOM);
         }
-        let firsts = (from, self.first_copies.len() as u32);
-        let acked = self.acked;
-        let had_arrived = {
-            let all = &self.first_copies[firsts.0 as usize..firsts.1 as usize];
-            covered(seq.max(acked), end, all.iter().filter(|c| self.has_arrived(c.ordinal)).copied())
+        let from = self.first_copies.len();
+        // A timeout retransmits the first outstanding segment.
+        let mut at = match self.outstanding.front() {
+            Some(first) if first.end > seq => 0,
+            _ => self.outstanding.partition_point(|c| c.end <= seq),
         };
+        while let Some(c) = self.outstanding.get(at)
+            && c.seq < end
+        {
+            self.first_copies.push(*c);
+            at += 1;
+        }
+        let acked = self.acked;
+        let firsts = self.first_copies.get(from..).unwrap_or_default();
+        let had_arrived = match firsts {
+            // Nearly always: a segment is retransmitted as it was sent.
+            [first] if first.seq <= seq && end <= first.end && acked < end => self.has_arrived(first.ordinal),
+            _ => {
+                let arrived = firsts.iter().filter(|c| self.has_arrived(c.ordinal));
+                covered(seq.max(acked), end, arrived.copied())
+            }
+        };
+        let firsts = (from as u32, self.first_copies.len() as u32);
         self.again.push(Again { t, copy, cause, firsts, acked, had_arrived, ack_born: None });
     }
 
@@ -255,16 +275,21 @@ impl Ledger {
     /// Verdicts on all retransmissions, in order of transmission. Valid once no packet is in flight: a copy
     /// in flight counts as lost.
     pub fn verdicts(&self) -> Vec<Retransmission> {
-        // Earlier retransmissions of the same bytes are found by their first byte.
-        let mut by_seq: Vec<(u64, usize)> =
-            self.again.iter().enumerate().map(|(i, a)| (a.copy.seq, i)).collect();
-        by_seq.sort_unstable();
-        let longest = self.again.iter().map(|a| a.copy.end - a.copy.seq).max().unwrap_or(0);
+        // Earlier retransmissions of the same bytes are found by their first byte, where a verdict needs them.
+        let index = OnceCell::new();
+        let all = || {
+            let mut by_seq: Vec<(u64, usize)> =
+                self.again.iter().enumerate().map(|(i, a)| (a.copy.seq, i)).collect();
+            by_seq.sort_unstable();
+            let longest = self.again.iter().map(|a| a.copy.end - a.copy.seq).max().unwrap_or(0);
+            (by_seq, longest)
+        };
         let mut out = Vec::with_capacity(self.again.len());
         for (i, a) in self.again.iter().enumerate() {
             let (seq, end) = (a.copy.seq, a.copy.end);
             let earlier = || {
-                let near = by_seq.partition_point(|&(start, _)| start < seq.saturating_sub(longest));
+                let (by_seq, longest) = index.get_or_init(all);
+                let near = by_seq.partition_point(|&(start, _)| start < seq.saturating_sub(*longest));
                 let near = by_seq[near..].iter().take_while(move |&&(start, _)| start < end);
                 near.filter(move |&&(_, j)| j < i).map(|&(_, j)| self.again[j].copy)
             };
@@ -296,9 +321,14 @@ impl Ledger {
         let (seq, end) = (a.copy.seq.max(a.acked), a.copy.end);
         let firsts = &self.first_copies[a.firsts.0 as usize..a.firsts.1 as usize];
         let reached = |c: &Copy| self.has_arrived(c.ordinal);
-        let firsts = firsts.iter().copied().filter(reached);
-        let unneeded =
-            covered(seq, end, firsts.clone()) || covered(seq, end, firsts.chain(earlier().filter(reached)));
+        let arrived = firsts.iter().copied().filter(reached);
+        let unneeded = match firsts {
+            [first] if first.seq <= seq && end <= first.end && reached(first) => true,
+            _ => {
+                covered(seq, end, arrived.clone())
+                    || covered(seq, end, arrived.chain(earlier().filter(reached)))
+            }
+        };
         let spurious = unneeded.then(|| match (a.had_arrived, a.ack_born) {
             (false, _) => SpuriousCause::Delayed,
             (true, Some(born)) if born <= a.t => SpuriousCause::AckDelayed,
