@@ -144,7 +144,7 @@ fn run(plan: &Plan) -> Outcome {
         let config = LinkConfig { capacity, delay: Span::from_millis(300), limit };
         let at = |s: f64| Time::from_secs_f64(s);
         let list = plan.closed.iter().map(|&(a, b)| (at(a), at(b))).collect();
-        let gate = Gate::new(&Closures::List(list), "g", Seed { seed: 1, repetition: 0 });
+        let gate = Gate::new(Closures::List(list), "g", Seed { seed: 1, repetition: 0 });
         DeadlineLink::new(config, vec![LinkGate { gate, stores: true }], policy)
     };
     let down = network.add(link(plan.policy.clone()));

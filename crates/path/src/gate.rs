@@ -74,27 +74,25 @@ fn span(ns: f64) -> Span {
 
 impl Gate {
     /// Gate of one repetition. `name`, such as "radio.reselection", is the key of its random streams.
-    pub fn new(closures: &Closures, name: &str, seed: Seed) -> Self {
+    pub fn new(closures: Closures, name: &str, seed: Seed) -> Self {
         match closures {
             Closures::Process { every, from, first, lasts } => {
-                let every_sampler = Sampler::new(every.clone(), seed.stream(name, "every"));
-                let mut lasts = Sampler::new(lasts.clone(), seed.stream(name, "lasts"));
+                let mut lasts = Sampler::new(lasts, seed.stream(name, "lasts"));
                 let stream = seed.stream(name, "first");
                 let start = match first {
                     FirstInterval::Stationary => Sampler::new(every.clone(), stream).draw_stationary(),
-                    FirstInterval::Drawn(dist) => Sampler::new(dist.clone(), stream).draw(),
+                    FirstInterval::Drawn(dist) => Sampler::new(dist, stream).draw(),
                 };
+                let every = Sampler::new(every, seed.stream(name, "every"));
                 let start = Time::ZERO + span(start);
                 let end = start + span(lasts.draw());
                 let next = Some((start, end));
-                let source = Generator::Process { every: every_sampler, lasts, from: *from, next };
+                let source = Generator::Process { every, lasts, from, next };
                 let mut gate = Gate { source, upcoming: VecDeque::new() };
                 gate.extend();
                 gate
             }
-            Closures::List(list) => {
-                Gate { source: Generator::List, upcoming: list.iter().copied().collect() }
-            }
+            Closures::List(list) => Gate { source: Generator::List, upcoming: list.into() },
         }
     }
 
@@ -173,9 +171,9 @@ impl Gate {
     }
 
     /// Closed intervals that start before `until`.
-    pub fn closures_before(mut self, until: Time) -> Vec<(Time, Time)> {
+    pub fn closures_before(mut self, until: Time) -> impl Iterator<Item = (Time, Time)> {
         while self.upcoming.back().is_some_and(|&(start, _)| start < until) && self.extend() {}
-        self.upcoming.into_iter().filter(|&(start, _)| start < until).collect()
+        self.upcoming.into_iter().filter(move |&(start, _)| start < until)
     }
 }
 
@@ -197,8 +195,8 @@ mod tests {
     /// NS-04: distances from start to start, and durations, lie in the ranges of their distributions.
     #[test]
     fn intervals_and_lengths_lie_where_they_should() {
-        let gate = Gate::new(&reselections(), "radio.reselection", SEED);
-        let closures = gate.closures_before(Time::from_nanos(30_000_000_000_000));
+        let gate = Gate::new(reselections(), "radio.reselection", SEED);
+        let closures = gate.closures_before(Time::from_nanos(30_000_000_000_000)).collect::<Vec<_>>();
         assert!(closures.len() > 900);
         for (start, end) in &closures {
             assert!((3.0..=15.0).contains(&end.since(*start).as_secs_f64()));
@@ -210,7 +208,7 @@ mod tests {
 
     #[test]
     fn the_weather_is_the_same_whatever_the_traffic() {
-        let mut busy = Gate::new(&reselections(), "radio.reselection", SEED);
+        let mut busy = Gate::new(reselections(), "radio.reselection", SEED);
         let mut deep = busy.clone();
         let mut idle = busy.clone();
         let s = |x| Time::ZERO + Span::from_secs(x);
@@ -227,7 +225,7 @@ mod tests {
     #[test]
     fn looking_ahead_does_not_lose_the_present() {
         let s = |x| Time::ZERO + Span::from_secs(x);
-        let mut gate = Gate::new(&Closures::List(vec![(s(10), s(20)), (s(30), s(40))]), "g", SEED);
+        let mut gate = Gate::new(Closures::List(vec![(s(10), s(20)), (s(30), s(40))]), "g", SEED);
         assert_eq!(gate.open_from(s(0), s(35)), s(40));
         assert_eq!(gate.open_from(s(5), s(15)), s(20));
         assert_eq!(gate.open_from(s(25), s(25)), s(25));
@@ -247,14 +245,14 @@ mod tests {
     #[test]
     fn a_gate_that_never_opens_again_says_so() {
         let s = |x| Time::ZERO + Span::from_secs(x);
-        let mut gate = Gate::new(&every_second(Dist::Constant(2e9)), "g", SEED);
+        let mut gate = Gate::new(every_second(Dist::Constant(2e9)), "g", SEED);
         assert_eq!(gate.open_from(s(0), s(0)), s(0));
         assert_eq!(gate.phase(s(0), s(0)), (false, s(1)));
         assert_eq!(gate.open_from(s(1), s(1)), Time::NEVER);
         assert_eq!(gate.phase(s(5), s(5)), (true, Time::NEVER));
-        assert_eq!(gate.closures_before(s(1000)), [(s(1), Time::NEVER)]);
+        assert_eq!(gate.closures_before(s(1000)).collect::<Vec<_>>(), [(s(1), Time::NEVER)]);
         // Another gate of the same link is queried at that time; the query must end.
-        let mut other = Gate::new(&reselections(), "other", SEED);
+        let mut other = Gate::new(reselections(), "other", SEED);
         assert_eq!(other.open_from(s(5), Time::NEVER), Time::NEVER);
         assert_eq!(other.phase(s(5), Time::NEVER), (false, Time::NEVER));
     }
@@ -264,11 +262,12 @@ mod tests {
     fn drawn_closures_that_overlap_are_one() {
         let lasts = Dist::Uniform(0.1e9, 1.7e9);
         let until = Time::ZERO + Span::from_secs(300);
-        let closures = Gate::new(&every_second(lasts.clone()), "g", SEED).closures_before(until);
+        let closures = Gate::new(every_second(lasts.clone()), "g", SEED).closures_before(until);
+        let closures: Vec<_> = closures.collect();
         assert!(closures.iter().any(|(start, end)| end.since(*start).as_secs_f64() > 1.7), "some overlap");
         assert!(closures.windows(2).all(|pair| pair[0].1 < pair[1].0), "and are one");
         assert!(closures.len() > 100);
-        let mut walked = Gate::new(&every_second(lasts), "g", SEED);
+        let mut walked = Gate::new(every_second(lasts), "g", SEED);
         for ms in 0..300_000 {
             let t = Time::from_nanos(ms * 1_000_000);
             let inside = closures.iter().find(|(start, end)| *start <= t && t < *end);
@@ -279,8 +278,7 @@ mod tests {
     #[test]
     fn overlapping_closures_are_one() {
         let s = |x| Time::ZERO + Span::from_secs(x);
-        let mut gate =
-            Gate::new(&Closures::List(vec![(s(1), s(5)), (s(3), s(9)), (s(20), s(21))]), "g", SEED);
+        let mut gate = Gate::new(Closures::List(vec![(s(1), s(5)), (s(3), s(9)), (s(20), s(21))]), "g", SEED);
         assert_eq!(gate.open_from(s(0), s(0)), s(0));
         assert_eq!(gate.open_from(s(2), s(2)), s(9));
         assert_eq!(gate.open_from(s(9), s(9)), s(9));

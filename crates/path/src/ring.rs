@@ -15,6 +15,9 @@ pub(crate) struct Ring<T> {
 /// Minimum number of places in use, after the first item.
 const LEAST: u32 = 4;
 
+/// Places in memory, in use or not, after the first item.
+const FIRST_ROOM: u32 = 16;
+
 impl<T: Copy + Default> Ring<T> {
     /// An empty ring without memory.
     pub(crate) fn new() -> Self {
@@ -115,7 +118,7 @@ impl<T: Copy + Default> Ring<T> {
         self.size = (2 * self.size).max(LEAST);
         if self.size as usize > self.room.len() {
             let mut room = std::mem::take(&mut self.room).into_vec();
-            room.resize(self.size as usize, T::default());
+            room.resize(self.size.max(FIRST_ROOM) as usize, T::default());
             self.room = room.into_boxed_slice();
         }
     }

@@ -60,7 +60,7 @@ proptest! {
         for (gap, length, stores) in closures {
             t += gap;
             let closed = Closures::List(vec![(s(t as f64 / 10.0), s((t + length) as f64 / 10.0))]);
-            gates.push(LinkGate { gate: Gate::new(&closed, "g", SEED), stores });
+            gates.push(LinkGate { gate: Gate::new(closed, "g", SEED), stores });
             t += length;
         }
         let capacity = if steps {

@@ -25,7 +25,7 @@ fn gates(closed: &[(f64, f64)]) -> Vec<LinkGate> {
         return Vec::new();
     }
     let list = closed.iter().map(|&(a, b)| (s(a), s(b))).collect();
-    let gate = Gate::new(&Closures::List(list), "g", Seed { seed: 1, repetition: 0 });
+    let gate = Gate::new(Closures::List(list), "g", Seed { seed: 1, repetition: 0 });
     vec![LinkGate { gate, stores: true }]
 }
 

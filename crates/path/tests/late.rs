@@ -196,7 +196,7 @@ fn config(plan: &Plan0) -> ChannelConfig {
             (true, _) => {
                 let bad = Closures::List(plan.closures.iter().map(|c| (ms(c.0), ms(c.0 + c.1))).collect());
                 let (good, bad_rate) = (ErrorRate::Bit(1e-6), ErrorRate::Frame(plan.p));
-                ErrorProcess::OverTime { gate: Gate::new(&sorted(bad), "e", SEED), good, bad: bad_rate }
+                ErrorProcess::OverTime { gate: Gate::new(sorted(bad), "e", SEED), good, bad: bad_rate }
             }
             (_, true) => ErrorProcess::Steady(ErrorRate::Frame(plan.p)),
             _ => ErrorProcess::PerFrame {
@@ -216,7 +216,7 @@ fn config(plan: &Plan0) -> ChannelConfig {
     }
     let gates = plan.closures.iter().filter(|_| has(12)).map(|&(from, lasts, stores)| {
         let list = Closures::List(vec![(ms(from), ms(from + lasts))]);
-        LinkGate { gate: Gate::new(&list, "g", SEED), stores: stores || !has(13) }
+        LinkGate { gate: Gate::new(list, "g", SEED), stores: stores || !has(13) }
     });
     let feedback = if has(15) { Dist::Uniform(1e6, 8e6) } else { Dist::Constant(plan.feedback as f64 * 1e6) };
     ChannelConfig {

@@ -41,7 +41,7 @@ impl Bench {
         let list = closed.iter().map(|&(a, b)| (s(a), s(b))).collect();
         Bench::of(Link::new(
             config,
-            vec![LinkGate { gate: Gate::new(&Closures::List(list), "g", SEED), stores: true }],
+            vec![LinkGate { gate: Gate::new(Closures::List(list), "g", SEED), stores: true }],
         ))
     }
     fn send(&mut self, at: f64, ordinal: u32, size: u32) {
@@ -104,7 +104,7 @@ fn drop_head_keeps_the_newest() {
 /// SW-40: a gate that does not store drops arriving packets; waiting packets leave in their turn.
 #[test]
 fn a_gate_that_drops() {
-    let gate = Gate::new(&Closures::List(vec![(s(0.5), s(3.0))]), "g", SEED);
+    let gate = Gate::new(Closures::List(vec![(s(0.5), s(3.0))]), "g", SEED);
     let config = LinkConfig {
         capacity: Capacity::Fixed(Rate::from_bps(8_000)),
         delay: Span::ZERO,
@@ -121,7 +121,7 @@ fn a_gate_that_drops() {
 /// SW-44: a rate that the weather changes for a while, under a packet.
 #[test]
 fn weather_changes_the_rate() {
-    let fade = Gate::new(&Closures::List(vec![(s(0.5), s(2.5))]), "fade", SEED);
+    let fade = Gate::new(Closures::List(vec![(s(0.5), s(2.5))]), "fade", SEED);
     let config = LinkConfig {
         capacity: Capacity::Changing {
             base: Box::new(Capacity::Fixed(Rate::from_bps(8_000))),
@@ -169,7 +169,7 @@ fn a_gate_after_the_queue_suspends_service() {
 /// NS-02: before the queue, the queue drains meanwhile and held packets arrive at once.
 #[test]
 fn a_gate_before_the_queue_releases_a_burst() {
-    let gate = Gate::new(&Closures::List(vec![(s(1.0), s(5.0))]), "g", SEED);
+    let gate = Gate::new(Closures::List(vec![(s(1.0), s(5.0))]), "g", SEED);
     let mut b = Bench::of(Hold::new(gate, true));
     for (at, i) in [(0.5, 1), (1.5, 2), (2.5, 3), (5.5, 4)] {
         b.send(at, i, 1000);

@@ -42,7 +42,7 @@ fn ms(n: u64) -> Time {
 impl Case {
     fn link(&self) -> Link {
         let gate = |closed: &(u64, u64)| (ms(closed.0), ms(closed.0 + closed.1));
-        let gate = Gate::new(&Closures::List(self.closed_ms.iter().map(gate).collect()), "gate", SEED);
+        let gate = Gate::new(Closures::List(self.closed_ms.iter().map(gate).collect()), "gate", SEED);
         let config = LinkConfig {
             capacity: Capacity::Fixed(Rate::from_bps(self.rate)),
             delay: Span::from_millis(self.delay_ms),

@@ -49,7 +49,7 @@ impl LinkGate {
                 }
                 start = open;
             }
-            if start == before {
+            if start == before || gates.len() == 1 {
                 return Ok(start);
             }
         }

@@ -78,7 +78,7 @@ impl Router {
     }
 
     fn build(&self) -> DeadlineLink {
-        let gate = Gate::new(&Closures::List(self.closed.clone()), "g", Seed { seed: 1, repetition: 0 });
+        let gate = Gate::new(Closures::List(self.closed.clone()), "g", Seed { seed: 1, repetition: 0 });
         let (capacity, limit) = (Capacity::Fixed(self.rate), self.limit);
         let gates = vec![LinkGate { gate, stores: self.stores }];
         DeadlineLink::new(LinkConfig { capacity, delay: self.delay, limit }, gates, self.policy.clone())

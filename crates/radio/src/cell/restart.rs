@@ -48,7 +48,7 @@ impl RestartProcess {
         };
         let mut process = RestartProcess {
             element: config.element,
-            gate: Gate::new(&closures, name, seed),
+            gate: Gate::new(closures, name, seed),
             next: Time::NEVER,
             away: false,
         };

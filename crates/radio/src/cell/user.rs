@@ -121,7 +121,7 @@ impl User {
                 first: path::gate::FirstInterval::Stationary,
                 lasts: v.lasts.clone(),
             };
-            path::gate::Gate::new(&closures, &format!("{name}.voice"), seed)
+            path::gate::Gate::new(closures, &format!("{name}.voice"), seed)
         });
         let acknowledged = config.llc.mode == LlcMode::Acknowledged;
         let mut user = User {

@@ -53,5 +53,5 @@ pub(super) fn gate_of_closures(
         first: gate::FirstInterval::Drawn(good.clone()),
         lasts: bad.clone(),
     };
-    Gate::new(&closures, name, seed)
+    Gate::new(closures, name, seed)
 }

@@ -219,9 +219,8 @@ pub fn build(model: &Model, seed: Seed, tracer: Tracer) -> World {
 pub fn closures(model: &Model, seed: Seed, until: Time) -> Vec<(usize, Time, Time)> {
     let mut all = Vec::new();
     for (i, g) in model.gates.iter().enumerate() {
-        for (start, end) in gate_of(&g.timing, &g.name, seed).closures_before(until) {
-            all.push((i, start, end));
-        }
+        let closures = gate_of(&g.timing, &g.name, seed).closures_before(until);
+        all.extend(closures.map(|(start, end)| (i, start, end)));
     }
     all
 }
@@ -257,7 +256,7 @@ fn gate_of(timing: &Timing, name: &str, seed: Seed) -> Gate {
             list(spikes.get(seed.repetition as usize).map_or(&[][..], |s| s.as_slice()))
         }
     };
-    Gate::new(&closures, name, seed)
+    Gate::new(closures, name, seed)
 }
 
 impl Builder<'_> {
@@ -282,7 +281,7 @@ impl Builder<'_> {
 
     fn host(&mut self, index: usize, flow: &Flow, role: Role, start: Time, log: &MessageLog) -> ElementId {
         let (here, there) = if role == Role::Active { (flow.from, flow.to) } else { (flow.to, flow.from) };
-        let name = format!("{}@{}", flow.name, self.model.nodes[here].name);
+        let name = [&flow.name, "@", &self.model.nodes[here].name].concat();
         let (flow_id, node, peer) = (FlowId(index as u32), NodeId(here as u16), NodeId(there as u16));
         let config = match flow.transport.at(role) {
             Transport::Tcp { config, .. } => config,

@@ -62,7 +62,7 @@ fn chain(network: &mut Network, way: &Way, data: bool, seed: u64) -> (ElementId,
     ids.push(network.add(Loss::new(Rule::Random(way.loss), seed.stream(name, "loss"))));
     ids.push(network.add(Link::new(LinkConfig { capacity, delay: way.delay, limit }, Vec::new())));
     if let (true, Some(pause)) = (data, way.pause) {
-        let gate = Gate::new(&Closures::List(vec![pause]), name, seed);
+        let gate = Gate::new(Closures::List(vec![pause]), name, seed);
         ids.push(network.add(Hold::new(gate, true)));
     }
     for pair in ids.windows(2) {

@@ -342,7 +342,7 @@ impl Connection {
             (false, _) => (config.wire.header, config.wire.header),
         };
         let mut data = false;
-        for out in io.out.iter_mut().skip(first) {
+        for out in io.out.get_mut(first..).unwrap_or_default() {
             let segment = &mut out.body;
             segment.window = self.receiver.window(false);
             (segment.ack, segment.has_ack) = (ack, true);
