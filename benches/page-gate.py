@@ -98,7 +98,7 @@ def table(args):
     base = next(entry["base_s"] for entry in log if "base_s" in entry)
     trials = [entry for entry in log if "share" in entry]
     print(f"Load time of the page before the trials: {base:.2f} s (median of 8).\n")
-    print("| held back | trials | worse (1) | no worse (0) | undecided (5) | repetitions of each side, mean | difference measured, mean |")
+    print("| delay of the document | trials | worse (1) | no worse (0) | undecided (5) | repetitions of each side, mean | difference measured, mean |")
     print("|---|---|---|---|---|---|---|")
     for share in SHARES:
         own = [t for t in trials if t["share"] == share]

@@ -102,7 +102,7 @@ pub fn page(all: &[Comparison], population: Population, picture: &str) -> String
         "# Forecast and truth\n\n\
          Forecasts of `williwaw check` ([decision 0042](adr/0042-forecast-by-pilot-runs.md)) beside what {count} random scenarios of seed \
          {seed}{cut} took, {build} build. Each\nforecast and each run is a process of its own: processor time is that of its thread, memory its \
-         largest resident size. Quantities below 20 packets,\nframes or events, 2 ms and 1 MB are left out: a factor says nothing there. \
+         largest resident size. Quantities below 20 packets,\nframes or events, 2 ms and 1 MB are left out: a factor has no meaning there. \
          This page is written by\n\n```sh\n\
          cargo run --release -p williwaw-generator -- --seed {seed}{range} --count {count} --estimates --page docs/forecast.md \
          --picture docs/{picture}\n```\n\n\
