@@ -554,7 +554,7 @@ pub fn table(cases: &[Case], facts: &RecordedResults) -> String {
 pub fn page() -> Result<String, AgreementError> {
     let cases = cases(CASES)?;
     let mut table = table(&cases, &facts()?);
-    table.push_str("\nWhere they part, and why:\n\n");
+    table.push_str("\nDifferences and their causes:\n\n");
     for case in &cases {
         if let Some(why) = &case.differs {
             let _ = writeln!(table, "- `{}`: {why}.", case.name);

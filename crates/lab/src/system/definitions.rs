@@ -156,8 +156,8 @@ const COLUMNS: &[(&str, &str, &str)] = &[
 pub(crate) fn section() -> Result<String, String> {
     let mut out = String::from(
         "\n## Tables of networks\n\nA run with a network of cells fills five more tables ([egprs.md](egprs.md)); GPRS bearers fill the first three \
-         ([radio.md](radio.md)). All have the key columns of `flows.parquet`; `flow` is the name of what a row is about. \"Together\" says how a document \
-         takes rows together.\n",
+         ([radio.md](radio.md)). All have the key columns of `flows.parquet`; `flow` is the name of the subject of a row. \"Together\" is the rule by which a document \
+         combines rows.\n",
     );
     let mut used = vec![false; COLUMNS.len()];
     for table in tables::all().iter().filter(|table| table.name != "links") {
