@@ -297,18 +297,18 @@ impl Suite {
     fn page(&self, dialogues: usize, rows: &[(&Mutant, String, Vec<String>)]) -> String {
         let Suite { faults, dialogues: folder, tested: [tested, below], name, .. } = self;
         let title = if *name == "tcp" {
-            "Would the dialogues notice a fault?"
+            "Detection of injected faults by the dialogues"
         } else {
-            "Would the SCTP dialogues notice a fault?"
+            "Detection of injected faults by the SCTP dialogues"
         };
         let mut out =
             format!("<!-- Written by `cargo run -p xtask -- mutate`; do not edit. -->\n\n# {title}\n\n");
         let _ = write!(
             out,
-            "Each of these {} faults was put, alone, into a copy of {tested}, and the {dialogues}\n\
-         dialogues of `{folder}` were played against it. At least {LEAST} must catch each. The faults\n\
+            "Each of these {} faults was injected alone into a copy of {tested}, and the {dialogues}\n\
+         dialogues of `{folder}` were played against it. At least {LEAST} must detect each. The faults\n\
          are in `{faults}`.\n\n\
-         | fault | in | caught by | among them |\n|---|---|---:|---|\n",
+         | fault | in | detected by | among them |\n|---|---|---:|---|\n",
             rows.len(),
         );
         for (mutant, path, caught) in rows {
