@@ -34,6 +34,8 @@ fn new_writes_a_scenario_that_runs_and_never_over_another_file() {
     let check = desk.run(&["check", "scenario.toml"]);
     assert_eq!((check.code, check.err.as_str()), (0, ""));
     assert_eq!(desk.run(&["run", "scenario.toml", "--reps", "2", "--no-out"]).code, 0);
+    // As the key is written in a scenario.
+    assert_eq!(desk.run(&["run", "scenario.toml", "--repetitions", "2", "--no-out"]).code, 0);
     let again = desk.run(&["new"]);
     assert_eq!(again.code, 2);
     assert!(again.err.contains("already there"), "{}", again.err);

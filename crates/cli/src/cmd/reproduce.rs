@@ -40,7 +40,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "list")]
     scenario: bool,
     /// Repetitions of each cell; overrides the experiment
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, alias = "repetitions", value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     reps: Option<u32>,
     /// Seed of the judged runs; verdicts count with 1
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]

@@ -31,7 +31,7 @@ pub(crate) enum Color {
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct Draws {
     /// Repetitions of every cell; overrides the scenario
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, alias = "repetitions", value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) reps: Option<u32>,
     /// Seed of all random streams; overrides the scenario
     #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = seed)]

@@ -157,7 +157,7 @@ struct ClientArgs {
     #[arg(long, help_heading = "How much")]
     echo_tcp: bool,
     /// Repetitions of every test (default 1; with --published those of the study)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "How much")]
+    #[arg(long, alias = "repetitions", value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "How much")]
     reps: Option<u32>,
 
     /// Delay before the first test
