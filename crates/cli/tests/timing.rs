@@ -84,9 +84,10 @@ fn a_length_of_spinning_is_kept() {
     }
 }
 
-/// A system call of the trace: its name and its first argument, which `strace -y` follows with the path.
+/// A system call of the trace: its name and its first argument, which `strace -y` follows with the path. `None` for the
+/// second line of a call that another thread interrupted (`<... read resumed>`): its first line has both.
 fn call(line: &str) -> Option<(&str, &str)> {
-    let (head, rest) = line.split_once('(')?;
+    let (head, rest) = line.split_once('(').filter(|(head, _)| !head.contains(" resumed>"))?;
     let name = head.rsplit(' ').next()?;
     name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_').then_some((name, rest))
 }
