@@ -31,15 +31,17 @@ pub(crate) enum Filter {
     Absorber(Absorber),
 }
 
-/// Types of elements that [`Node`] knows.
-const KNOWN: [TypeId; 4] =
-    [TypeId::of::<Link>(), TypeId::of::<Loss>(), TypeId::of::<Background>(), TypeId::of::<Absorber>()];
-
 impl Node {
     /// Node of an element; always `Some`.
     pub(crate) fn of<E: Element>(element: E) -> Option<Node> {
         // Hosts are large: the element is moved once.
-        if !KNOWN.contains(&TypeId::of::<E>()) {
+        let own = [
+            TypeId::of::<Link>(),
+            TypeId::of::<Loss>(),
+            TypeId::of::<Background>(),
+            TypeId::of::<Absorber>(),
+        ];
+        if !own.contains(&TypeId::of::<E>()) {
             return Some(Node::Other(Box::new(element)));
         }
         let mut element = Some(element);
