@@ -8,7 +8,7 @@ use crate::element::{Cx, Element};
 use crate::link::Link;
 use crate::loss::Loss;
 use base::packet::Packet;
-use std::any::{Any, TypeId};
+use std::any::Any;
 use std::ops::{Deref, DerefMut};
 
 /// An element in the arena.
@@ -34,16 +34,6 @@ pub(crate) enum Filter {
 impl Node {
     /// Node of an element; always `Some`.
     pub(crate) fn of<E: Element>(element: E) -> Option<Node> {
-        // Hosts are large: the element is moved once.
-        let own = [
-            TypeId::of::<Link>(),
-            TypeId::of::<Loss>(),
-            TypeId::of::<Background>(),
-            TypeId::of::<Absorber>(),
-        ];
-        if !own.contains(&TypeId::of::<E>()) {
-            return Some(Node::Other(Box::new(element)));
-        }
         let mut element = Some(element);
         let any: &mut dyn Any = &mut element;
         if let Some(link) = any.downcast_mut::<Option<Link>>() {
